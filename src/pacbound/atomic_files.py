@@ -30,8 +30,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, UnwritableFileE
 Name: TypeAlias = str | os.PathLike[str]
 Names: TypeAlias = Name | Iterable[Name] | None
 
+# What stands for standard input among the names of files.
 STANDARD_INPUT = "-"
-"""What stands for standard input among the names of files."""
 
 _INPUT = 0
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")

@@ -22,11 +22,11 @@ from pacbound.errors import CertificateError
 LARGEST_FILE = 32 * 2**20
 DEEPEST_NESTING = 32
 _CHUNK = 2**20
+# Larger integers are not exact in float64, which other programs read JSON numbers into.
 LARGEST_INTEGER = 2**53
-"""Larger integers are not exact in float64, which other programs read JSON numbers into."""
 
+# What `json` reads: dict, list, str, int, float, bool or None.
 Json = Any
-"""What `json` reads: dict, list, str, int, float, bool or None."""
 
 
 def canonical(value: Json) -> bytes:

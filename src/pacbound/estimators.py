@@ -37,9 +37,9 @@ except ImportError:
 
 Floats = NDArray[np.float64]
 
+# Stands for a label that no column of the probabilities belongs to, so that whatever is predicted
+# is wrong.
 _UNSEEN = -1
-"""Stands for a label that no column of the probabilities belongs to, so that whatever is predicted
-is wrong."""
 
 
 class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

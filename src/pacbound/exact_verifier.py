@@ -44,8 +44,8 @@ from typing import Any
 
 LARGEST_FILE = 32 * 2**20
 DEEPEST = 32
+# Counts above this are not exact in double precision.
 MOST = 2**53
-"""Counts above this are not exact in double precision."""
 
 
 class UnreadableError(Exception):
@@ -214,11 +214,11 @@ def written(value: float) -> Any:
 # ------------------------------------------------------------------------------------- 2. Chances
 
 CONTEXT = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# More than the share of itself by which any chance below can be off.
 SURE = Decimal("1e-30")
-"""More than the share of itself by which any chance below can be off."""
 ONE = Decimal(1)
+# Terms of sums that are tried for one certificate: about two minutes.
 MOST_WORK = 100_000_000
-"""Terms of sums that are tried for one certificate: about two minutes."""
 
 
 class Effort:
@@ -352,15 +352,15 @@ def lower_bound(k: int, n: int, level: Decimal) -> Decimal:
 
 # --------------------------------------------------------------------------------------- 3. Tests
 
+# Passes for certain, fails for certain, or so close that the package may have said either.
 Verdict = bool | None
-"""Passes for certain, fails for certain, or so close that the package may have said either."""
 
 
+# The share of its level by which a bound may be wider than the exact one.
 WIDE = Decimal("2e-3")
-"""The share of its level by which a bound may be wider than the exact one."""
 MOST_TRIALS = 10**12
+# With more trials, or at lower levels, bounds are Chernoff's.
 LEAST_LEVEL = Decimal("1e-200")
-"""With more trials, or at lower levels, bounds are Chernoff's."""
 
 
 def is_chernoff(trials: int, level: Decimal) -> bool:
@@ -812,8 +812,8 @@ def check_calibration(claim: Part, report: Report) -> None:
 
 
 MOST_BINS = 2**20
+# The most bins of a table, and of all tables, empty ones included.
 MOST_CELLS = 2**23
-"""The most bins of a table, and of all tables, empty ones included."""
 
 
 def _bins(part: Part) -> int:
@@ -1091,8 +1091,8 @@ def _require_planned(
     require(more, place, f"{allowed + 1} may go wrong, too")
 
 
+# Multiplications of a plan, as the package makes them, beyond which it plans no looks.
 MOST_PLAN_WORK = 1e10
-"""Multiplications of a plan, as the package makes them, beyond which it plans no looks."""
 
 
 def _require_workable(claim: Part, looks: Sequence[int], rate: float, delta: float) -> None:
@@ -1187,6 +1187,7 @@ _RECALL = Trials("target", "negative positive", 0, "positive", "positive", "belo
 _SHIELD = Trials(
     "xi rate bound horizon", "safe unsafe", -1, "all", "unsafe", "below", "rate=all bound=exact"
 )
+# The procedures of threshold claims: what is asked for beside delta, and what is counted.
 THRESHOLDS: dict[str, Trials] = {
     "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below"),
     "recall/binomial/1": _RECALL,
@@ -1200,7 +1201,6 @@ THRESHOLDS: dict[str, Trials] = {
     "shield/among-unsafe/1": replace(_SHIELD, of="unsafe", fixed="rate=among-unsafe bound=exact"),
     "shield/product/1": replace(_SHIELD, fixed="rate=all bound=product", by="product"),
 }
-"""The procedures of threshold claims: what is asked for beside delta, and what is counted."""
 DTYPES = ("float16", "float32", "float64")
 SCOPES = ("top", "groups", "overlapping-groups")
 
@@ -1321,11 +1321,11 @@ def _allowed_rate(claim: Part) -> Decimal:
     return 1 - decimal(claim.rate("target"))
 
 
+# The procedures of ranges: that of the false alarms, that of the misses, and what is asked.
 RANGES = {
     "alarm-range/union-bound/1": ("false-alarms/binomial/1", "recall/binomial/1", "target"),
     "alarm-range/rollouts/1": ("false-alarms/rollouts/1", "shield/binomial/1", "missed"),
 }
-"""The procedures of ranges: that of the false alarms, that of the misses, and what is asked."""
 
 
 def check_alarm_range(claim: Part, report: Report) -> None:
@@ -1688,8 +1688,8 @@ class Group:
         return walk.counts[place], walk.unlabelled[place]
 
 
+# The thresholds where a cascade ends, None if it is refused, and on which walk.
 Ends = tuple[Cells | None, int]
-"""The thresholds where a cascade ends, None if it is refused, and on which walk."""
 
 
 def walk_down(groups: Sequence[Group], tests: Sequence[StepTest], place: str) -> list[int]:
@@ -2114,6 +2114,7 @@ COUNTED = {
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared tables",
 }
+# What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group counts",
     ("abstention", "tables"): "group starts counts",
@@ -2122,7 +2123,6 @@ COUNTED_WITHIN = {
     **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
     ("cascade", "tables"): "group n labels walks",
 }
-"""What the counts digest covers: of a claim, and of the objects of a list in it."""
 
 
 @dataclass
@@ -2194,6 +2194,7 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
 LONGEST_ABOUT = 1000
 LONGEST_SAMPLE = 200
 NOTES = ("too few to tell", "unrelated")
+# What each key of the provenance may hold.
 PROVENANCE: dict[str, Callable[[Part], bool]] = {
     "package": lambda part: part.get("package", str) == "pacbound",
     "version": lambda part: type(part.get("version", str)) is str,
@@ -2208,7 +2209,6 @@ PROVENANCE: dict[str, Callable[[Part], bool]] = {
     "samples": lambda part: _all(part, "samples", _is_name),
     "drawn_by": lambda part: _all(part, "drawn_by", _is_digest),
 }
-"""What each key of the provenance may hold."""
 OPTIONAL_PROVENANCE = "about notes sample samples drawn_by"
 
 
@@ -2290,6 +2290,7 @@ ASSUMED_IDS = {
     ),
     **{name: _cascade_ids(name) for name, kind in PROCEDURES.items() if kind == "cascade"},
 }
+# What each procedure assumes, by the names that the page of procedures explains.
 DIFFER_IDS = {
     "top": "answers-that-differ exits-at-threshold",
     "common": (
@@ -2297,7 +2298,6 @@ DIFFER_IDS = {
     ),
     "own": "groups-before-comparing answers-that-differ-in-groups exits-at-own-threshold",
 }
-"""What each procedure assumes, by the names that the page of procedures explains."""
 DRAWN_IDS = {
     "strata": "strata-beforehand strata-shares",
     "weights": "exact-weights same-labels-given-inputs one-seed",

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+# A number, or numbers of any type that numpy turns into an array; marks keep them as arrays.
 Numbers = Any
-"""A number, or numbers of any type that numpy turns into an array; marks keep them as arrays."""
 Look = Literal["certified", "seen", "other", "rows", "ideal", "unknown", "alarm"]
 Written = Literal["text", "exact", "count", "share", "percent", "change", "at least", "at most"]
 

@@ -49,10 +49,10 @@ class Form(ABC):
 class AskedForm(Form):
     """What a user may pass, too; `check` raises with the name and the remedy."""
 
+    # What the command line reads before `check` sees it.
     option: Any = str
-    """What the command line reads before `check` sees it."""
+    # Whether what the command line reads names files, which no output may overwrite.
     names_files: bool = False
-    """Whether what the command line reads names files, which no output may overwrite."""
 
     @abstractmethod
     def check(self, value: Any, name: str) -> Any:
@@ -371,8 +371,8 @@ class GridPoint(Form):
         return {"anyOf": [grid, {"enum": ["+inf", "-inf"]}]}
 
 
+# The default of what must be passed.
 REQUIRED: Final[Any] = Parameter.empty
-"""The default of what must be passed."""
 
 
 @dataclass(frozen=True)

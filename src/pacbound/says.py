@@ -15,8 +15,8 @@ from math import inf, isinf
 from string import Formatter
 from typing import Literal
 
+# Where a sentence stays true if the number is rounded; "exact" shows every digit.
 Side = Literal["down", "up", "near", "exact"]
-"""Where a sentence stays true if the number is rounded; "exact" shows every digit."""
 
 _ROUNDINGS = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "near": ROUND_HALF_EVEN}
 

@@ -25,8 +25,8 @@ from pacbound.tally.rows import Rows, Slot, only_known, scaled
 
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
+# A batch of counts: for some places, how often each outcome came.
 Counts = Sequence[tuple[int, tuple[int, ...]]]
-"""A batch of counts: for some places, how often each outcome came."""
 _LOSSES = {"losses": True, "labels": True}
 
 

@@ -34,8 +34,8 @@ Integers = NDArray[np.int64]
 
 LOWEST_TEMPERATURE = 1e-6
 HIGHEST_TEMPERATURE = 1e6
+# The least normal float32, about 1.2e-38: lower probabilities are raised to it before the log.
 PROBABILITY_FLOOR = 2.0**-126
-"""The least normal float32, about 1.2e-38: lower probabilities are raised to it before the log."""
 
 _TOLERANCE = 1e-9
 _MOST_STEPS = 500

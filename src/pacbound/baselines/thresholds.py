@@ -26,20 +26,20 @@ from pacbound.tally.questions.cascade import CASCADE, ONLY_FAST, ONLY_SLOW, UNLA
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.tally import Tally
 
+# The threshold that no confidence reaches: the classifier always abstains.
 NEVER_ANSWER: Final = math.inf
-"""The threshold that no confidence reaches: the classifier always abstains."""
 
+# The threshold that no score reaches: the slow model answers every row.
 SLOW_ALONE: Final = math.inf
-"""The threshold that no score reaches: the slow model answers every row."""
 
+# The paper's naive threshold: brake where the state is more likely un-recoverable than not.
 NAIVE_THRESHOLD: Final = 0.5
-"""The paper's naive threshold: brake where the state is more likely un-recoverable than not."""
 
+# The threshold that every danger reaches, an invalid one included: the backup always acts.
 ALWAYS_BRAKE: Final = -math.inf
-"""The threshold that every danger reaches, an invalid one included: the backup always acts."""
 
+# The threshold that no danger reaches: the backup never acts.
 POLICY_ALONE: Final = math.inf
-"""The threshold that no danger reaches: the backup never acts."""
 
 
 def observed_risk_threshold(confidence: Any, correct: Any, *, xi: float) -> float:

@@ -18,9 +18,8 @@ from pacbound.tally.columns import Array, as_classes, checked_scores, same_rows
 from pacbound.tally.probabilities import as_probabilities
 
 _ENTRIES = 2**17
+# Half-precision softmax outputs add up to 1 within this; one-versus-rest scores and logits do not.
 _SUM_TOLERANCE = 0.01
-"""Half-precision softmax outputs add up to 1 within this; one-versus-rest scores and logits do not.
-"""
 
 
 def expected_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20) -> float:

@@ -32,17 +32,17 @@ Integers = NDArray[np.int64]
 KEPT = 24
 MOST_SUBSETS = 10_000
 COARSE = {1: 64, 2: 32, 3: 16, 4: 8, 5: 5}
+# The quantiles of each score, by the number of exits: the more exits, the fewer, so that the table
+# of all vectors stays small.
 FINE = {1: 256, 2: 96, 3: 32, 4: 14, 5: 8}
-"""The quantiles of each score, by the number of exits: the more exits, the fewer, so that the table
-of all vectors stays small."""
 
 COARSE_ROWS = 2**13
 FINE_ROWS = 2**20
+# Steps from one corner of a front to the next.
 BETWEEN = 8
-"""Steps from one corner of a front to the next."""
 
+# The weight of a row in sums that also hold losses minus gains: both stay exact in float64.
 _ROW = 2.0**26
-"""The weight of a row in sums that also hold losses minus gains: both stay exact in float64."""
 
 
 @dataclass(frozen=True)

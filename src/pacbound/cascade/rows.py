@@ -29,11 +29,11 @@ from pacbound.tally.rows import Rows, Slot
 
 Mask = NDArray[np.bool_]
 
+# The row options that say what is known of the classes.
 CLASSES = ("classes", "missing", "unseen_labels")
-"""The row options that say what is known of the classes."""
 
+# The column that takes the label of a row that was asked for.
 LABEL = "label"
-"""The column that takes the label of a row that was asked for."""
 
 
 @dataclass(frozen=True)

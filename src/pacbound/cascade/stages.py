@@ -29,8 +29,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Unit = Literal["row", "item"]
+# A certificate or its path, numbers, or a mapping from the names of groups to numbers.
 Thresholds = CascadeCertificate | Any
-"""A certificate or its path, numbers, or a mapping from the names of groups to numbers."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ class ClaimLine(NamedTuple):
     help: str
 
 
+# The kinds that a command certifies, each with its line.
 CLAIMS: dict[str, ClaimLine] = {
     "abstention": ClaimLine("abstain", "The confidence at which to answer: few answers are wrong."),
     "calibration": ClaimLine(
@@ -34,10 +35,9 @@ CLAIMS: dict[str, ClaimLine] = {
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
-"""The kinds that a command certifies, each with its line."""
 
+# All kinds. A batch is answered, not counted, and a bundle is made of other certificates.
 KINDS: tuple[str, ...] = (*CLAIMS, "batch", "bundle")
-"""All kinds. A batch is answered, not counted, and a bundle is made of other certificates."""
 
 
 def claims_of(question: str) -> list[str]:

@@ -15,8 +15,8 @@ from pacbound.forms import DELTA, xi_ask
 from pacbound.tally.questions.correctness import ABSTENTION
 from pacbound.tally.row_options import RowOptions
 
+# The column that applying adds to rows: 1 where the model may answer, 0 where it must abstain.
 APPLIED = "pac_answer"
-"""The column that applying adds to rows: 1 where the model may answer, 0 where it must abstain."""
 ASSUMES = (
     "independent-rows",
     "untouched-rows",

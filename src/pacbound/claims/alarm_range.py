@@ -53,8 +53,8 @@ from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_P
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 
+# The names of the two claims.
 MISSES, FALSE_ALARMS = "misses", "false-alarms"
-"""The names of the two claims."""
 Misses = RecallCertificate | ShieldCertificate
 
 

@@ -20,8 +20,8 @@ from pacbound.says import Says, Sentence, confidence, count, share
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.columns import require_whole_text
 
+# Stands between the name of a claim and the role of a column, in the provenance.
 _BETWEEN = "."
-"""Stands between the name of a claim and the role of a column, in the provenance."""
 
 
 class CertificateBundle(Certificate):
@@ -410,8 +410,8 @@ def _require_covered(members: Mapping[str, Certificate], delta: float) -> None:
         )
 
 
+# What of a provenance has names, which begin with that of the claim in the one of a bundle.
 _NAMED = ("columns", "about", "notes", "drawn_by")
-"""What of a provenance has names, which begin with that of the claim in the one of a bundle."""
 
 
 def provenance_together(members: Mapping[str, Certificate]) -> Provenance:

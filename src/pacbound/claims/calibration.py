@@ -66,16 +66,16 @@ from pacbound.tally.row_options import RowOptions
 from pacbound.tally.row_rules import RowRule, RowSteps
 from pacbound.tally.tally import Tally
 
+# Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a few
+# kilobytes can name more.
 MOST_CELLS = 2**23
-"""Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a
-few kilobytes can name more."""
 
+# Bins that a summary has a line for.
 MOST_SHOWN = 60
-"""Bins that a summary has a line for."""
 
+# The columns that applying adds to rows; the estimate is empty (NaN) where no calibration row fell
+# into the bin.
 APPLIED = ("pac_lower", "pac_upper", "pac_estimate")
-"""The columns that applying adds to rows; the estimate is empty (NaN) where no calibration row fell
-into the bin."""
 
 _TABLES = {
     "groups": "groups",
@@ -163,10 +163,10 @@ class Ends(Form):
         return {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
 
 
+# What a document holds of what was asked for.
 _KEPT = ("delta", "correction", "side")
-"""What a document holds of what was asked for."""
+# Fewer rows are never planned for: the bins would be empty.
 FEWEST_BINNED = 100
-"""Fewer rows are never planned for: the bins would be empty."""
 
 
 class CalibrationClaim(Claim[CalibrationCertificate]):

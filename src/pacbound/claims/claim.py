@@ -72,11 +72,11 @@ class Claim(ABC, Generic[C]):
     asks: tuple[Ask, ...]
     procedures: Mapping[str, Procedure]
     certificate: type[C]
+    # Names that its documents may hold as assumed, beside those of its procedures.
     may_assume: tuple[str, ...] = ()
-    """Names that its documents may hold as assumed, beside those of its procedures."""
     by_groups: bool = True
+    # What of that may be asked for says how rows are counted: a tally is counted by it.
     counts_by: tuple[str, ...] = ()
-    """What of that may be asked for says how rows are counted: a tally is counted by it."""
 
     @property
     def measure(self) -> Measure | None:

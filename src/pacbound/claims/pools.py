@@ -24,11 +24,11 @@ from pacbound.tally.columns import Floats, as_scores
 from pacbound.tally.count import scores_in
 from pacbound.tally.tally import Tally
 
+# The highest threshold that is looked at, unless a lower one is declared.
 FIRST_THRESHOLD: Final = FIRST / TOP
-"""The highest threshold that is looked at, unless a lower one is declared."""
 
+# There is one for each doubling of a count, so there are never more.
 _MOST_STARTS: Final = 128
-"""There is one for each doubling of a count, so there are never more."""
 
 
 class Pool(AskedForm):

@@ -27,8 +27,8 @@ MOST_TEXTS = 50
 LONGEST_NAME = 40
 LONGEST_TEXT = 1000
 LONGEST_SAMPLE = 200
+# What may be noted of labels: see `pacbound.claims.cascade.words`.
 NOTES = ("too few to tell", "unrelated")
-"""What may be noted of labels: see `pacbound.claims.cascade.words`."""
 
 _LISTED_SOURCES = 1000
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -176,6 +176,7 @@ def _each(read: Callable[[Reader, str], str]) -> Callable[[Reader, str], dict[st
     return read_each
 
 
+# How a document is read where it has more than every provenance has.
 _READERS: Mapping[str, Callable[[Reader, str], Any]] = {
     "about": _read_about,
     "sample": _read_sample,
@@ -183,7 +184,6 @@ _READERS: Mapping[str, Callable[[Reader, str], Any]] = {
     "drawn_by": _each(_read_digest),
     "notes": _each(lambda part, key: str(part.choice(key, NOTES))),
 }
-"""How a document is read where it has more than every provenance has."""
 
 
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.row_options import RowOptions
 
 Bound = Literal["exact", "product"]
+# What misses are counted among: all rollouts, or the unsafe ones.
 Rate = Literal["all", "among-unsafe"]
-"""What misses are counted among: all rollouts, or the unsafe ones."""
 
 
 class Horizon(Whole):

@@ -14,11 +14,11 @@ from pacbound.claims.provenance import LONGEST_TEXT
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 
+# The name under which an .npz file keeps it, beside the arrays.
 MEMBER = "task.json"
-"""The name under which an .npz file keeps it, beside the arrays."""
 
+# How many states that `surely_recoverable()` cleared were simulated all the same.
 CHECKS = "clearance_checks"
-"""How many states that `surely_recoverable()` cleared were simulated all the same."""
 
 _LARGEST = 2**20
 _TEXTS = ("environment", "environment_options", "policy", "backup", "danger")

@@ -523,8 +523,8 @@ def require_plan(plan: PlannedLooks, rate: float, delta: float) -> None:
         )
 
 
+# Multiplications of a plan that take as long as the longest usual certificate.
 _LOOKS_WORK = 8e9
-"""Multiplications of a plan that take as long as the longest usual certificate."""
 
 
 def _require_all_rows(tally: Tally) -> None:

@@ -65,8 +65,8 @@ from pacbound.watch import LossWatch
 
 Floats = NDArray[np.float64]
 
+# Twenty milliseconds, as `Certificate.work` counts them: a table that may end in a refusal.
 _TABLE_WORK = 2e-3
-"""Twenty milliseconds, as `Certificate.work` counts them: a table that may end in a refusal."""
 
 
 class RiskCoverage(NamedTuple):

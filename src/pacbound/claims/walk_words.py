@@ -23,6 +23,7 @@ NO_PROOF = "A refusal does not show that the model is bad."
 SEEN = "{acted} are {act} ({coverage}), {shown} of them {as} ({rate})."
 OF_GROUP = "{group}: from {threshold} on; {acted} of {n} rows are {act}, {shown} of them {as}."
 ALWAYS = "Every row is {act}: no score is below 0, the threshold."
+# A sentence for each code of a refusal; "heavy" and "base" say more where no threshold passes.
 REFUSALS = {
     "zero": "No number of rows can certify that nothing goes wrong.",
     "too-few": "{n} rows cannot certify {asked}, even if none of them is {event}.",
@@ -33,7 +34,6 @@ REFUSALS = {
     "base": "{base} of all rows are {event}: at that rate at least {left} of them must be left "
     "out, whatever the scores.",
 }
-"""A sentence for each code of a refusal; "heavy" and "base" say more where no threshold passes."""
 UNTIE = "break the ties by a finer score"
 DECLARE = "for fresh rows pass first_threshold={heavy_at}, before their labels are seen"
 

@@ -15,6 +15,8 @@ from typer.main import get_command
 from pacbound.claims import CLAIMS, kind_of
 from pacbound.version import VERSION
 
+# What there is, by what a user wants to do, with a line for each. A command is the function of its
+# name in the file of its name, with _ for -.
 COMMANDS: dict[str, dict[str, str]] = {
     "Certify": {line.command: line.help for line in CLAIMS.values()},
     "Spend less": {
@@ -45,9 +47,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "demo": "The whole story on real predictions, in about a minute.",
     },
 }
-"""What there is, by what a user wants to do, with a line for each. A command is the function of its
-name in the file of its name, with _ for -."""
 
+# Commands that have commands of their own, each the function of its name in the file of the first.
 PARTS: dict[str, dict[str, str]] = {
     "plan": {
         "rate": "How many labels show that a rate is low.",
@@ -58,13 +59,11 @@ PARTS: dict[str, dict[str, str]] = {
     "tally": {kind: line.help for kind, line in CLAIMS.items()},
     "certify": {kind: line.help for kind, line in CLAIMS.items()},
 }
-"""Commands that have commands of their own, each the function of its name in the file of the first.
-"""
 
+# Commands whose own commands are made from claims, and what makes them.
 _FROM_CLAIMS = {"tally": "tallying", "certify": "certifying_tallies"}
-"""Commands whose own commands are made from claims, and what makes them."""
+# Commands that are not in the file of their name.
 _FILES = {"to_label": "stratify"}
-"""Commands that are not in the file of their name."""
 
 _STYLE: dict[str, Any] = {
     "add_completion": False,

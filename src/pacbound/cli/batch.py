@@ -18,8 +18,8 @@ from pacbound.cli.rows import PIPED, FilesArgument, RowChoices
 from pacbound.cli.streams import json_line
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
+# The end of the state's name, behind that of the table.
 STATE = ".batch"
-"""The end of the state's name, behind that of the table."""
 
 
 @ending_well

@@ -14,13 +14,13 @@ from pacbound.claims.certificate import Certificate
 from pacbound.cli.options import names
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
+# Columns that are not read once another one is named.
 _INSTEAD = {
     "correct": ("prediction", "label"),
     "prediction": ("correct", "loss"),
     "label": ("correct", "loss"),
     "loss": ("confidence", "prediction", "label"),
 }
-"""Columns that are not read once another one is named."""
 
 
 def named_columns(pairs: Sequence[str] | None) -> dict[str, str]:

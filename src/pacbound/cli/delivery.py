@@ -20,8 +20,8 @@ from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidValueError
 from pacbound.sources import Progress
 
+# A value that begins with it names a file; twice, it stands for itself.
 _FILE = "@"
-"""A value that begins with it names a file; twice, it stands for itself."""
 _FORMATS = (".png", ".svg", ".pdf")
 
 

@@ -27,8 +27,8 @@ from pacbound.cli.options import Writes, option
 from pacbound.data import fashion_mnist, indoor_navigation
 
 SCRIPT = "story.py"
+# What commands would go on from, or keep, if it were there: another demo begins anew.
 STATES = ("ask_labels.csv", "label.json", "monitor.json", "requests.csv.batch")
-"""What commands would go on from, or keep, if it were there: another demo begins anew."""
 
 FAST = "--confidence confidence_fast --prediction prediction_fast,prediction_slow"
 SLOW = "--confidence confidence_slow --prediction prediction_slow --label label"
@@ -45,6 +45,7 @@ class Step:
     code: int = 0
 
 
+# The story, chapter by chapter.
 STORY: dict[str, list[Step]] = {
     "PLAN": [
         Step(
@@ -276,7 +277,6 @@ STORY: dict[str, list[Step]] = {
         )
     ],
 }
-"""The story, chapter by chapter."""
 
 
 @ending_well

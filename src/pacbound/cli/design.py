@@ -26,8 +26,8 @@ from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
 from pacbound.procedures.cascade import Bound
 
+# How many of the cascades that were tried are printed.
 SHOWN = 8
-"""How many of the cascades that were tried are printed."""
 
 
 @ending_well

@@ -26,11 +26,11 @@ ALARM = 1
 BAD_INPUT = 2
 REFUSED = 3
 BUG = 70
+# Added to the number of the signal that ended the command, as shells count.
 BY_SIGNAL = 128
-"""Added to the number of the signal that ended the command, as shells count."""
 
+# Signals that would end the process with temporary files left behind.
 _ENDING = ("SIGTERM", "SIGHUP", "SIGINT")
-"""Signals that would end the process with temporary files left behind."""
 
 _verdict: ContextVar[int] = ContextVar("_verdict", default=0)
 

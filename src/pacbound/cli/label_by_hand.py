@@ -26,8 +26,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import TableFile
 from pacbound.tally.classes import Class, NotAClassError, class_of_text
 
+# So many rows are read at once, because reading one takes as long as reading all.
 _AHEAD = 200
-"""So many rows are read at once, because reading one takes as long as reading all."""
 
 _MENU = 30
 _MARK = ":"

@@ -31,8 +31,8 @@ from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, str
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 
+# Seconds after which the state of a stream that does not pause is saved again.
 FLUSHED = 1.0
-"""Seconds after which the state of a stream that does not pause is saved again."""
 
 
 @ending_well

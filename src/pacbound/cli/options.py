@@ -23,8 +23,8 @@ from pacbound.errors import InvalidValueError
 
 CLAIM = "Claim"
 RESULT = "Result"
+# The panels; what belongs to none of them is among the options.
 ROWS = "Rows: how they are read and drawn"
-"""The panels; what belongs to none of them is among the options."""
 
 
 @dataclass(frozen=True)

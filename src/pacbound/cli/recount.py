@@ -30,8 +30,8 @@ class Recounted:
 
     lines: list[str]
     same_files: bool
+    # None if the certificate names no columns.
     same_columns: bool | None
-    """None if the certificate names no columns."""
 
     @property
     def same(self) -> bool:

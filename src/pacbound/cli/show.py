@@ -25,8 +25,8 @@ from pacbound.report.sketch import sketch
 MOST_DIFFERENCES = 10
 MOST_SOURCES = 5
 MOST_FIGURES = 6
+# How many columns a picture has, indented on a usual terminal.
 ROOM = 78
-"""How many columns a picture has, indented on a usual terminal."""
 
 _COLOURS = {"CERTIFIED": "bold green", "REFUSED": "bold yellow", "NOT VERIFIED": "bold red"}
 

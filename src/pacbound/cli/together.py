@@ -40,8 +40,8 @@ from pacbound.procedures import union
 from pacbound.tally.document import is_tally_file
 from pacbound.tally.row_options import ROWS
 
+# Options that name files.
 _TABLES = ("answers", "pool")
-"""Options that name files."""
 
 
 @ending_well

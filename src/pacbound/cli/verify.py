@@ -23,9 +23,9 @@ from pacbound.stats.arguments import failure_probability, tolerated_rate
 if TYPE_CHECKING:
     from pacbound.cli.recount import Recount
 
+# Of several certificates the worst decides: one that does not follow from its counts, then one that
+# cannot be read, then one that verifies and is a refusal.
 WORST_FIRST = (VERIFICATION_FAILED, BAD_INPUT, REFUSED, 0)
-"""Of several certificates the worst decides: one that does not follow from its counts, then one
-that cannot be read, then one that verifies and is a refusal."""
 
 
 @ending_well

@@ -29,15 +29,15 @@ from pacbound.figure import (
 )
 from pacbound.figures import Curve, Named, finite
 
+# Rates are shown up to so many times what was asked for.
 _TIMES: Final = 5.0
-"""Rates are shown up to so many times what was asked for."""
+# The same where two rates are drawn in one panel.
 _TIMES_BOTH: Final = 3.0
-"""The same where two rates are drawn in one panel."""
+# The height of a panel below the first.
 _BELOW: Final = 0.4
-"""The height of a panel below the first."""
 UNIT: Final = (0.0, 1.0)
+# A share among fewer rows than this is mostly chance, and is not drawn.
 FEW: Final = 30
-"""A share among fewer rows than this is mostly chance, and is not drawn."""
 
 
 @dataclass(frozen=True, eq=False)

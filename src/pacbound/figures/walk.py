@@ -11,8 +11,8 @@ import numpy as np
 from pacbound.figure import Axis, Column, Dots, Figure, Floats, Level, Line, Look, Mark, Panel
 from pacbound.figures import Named
 
+# Fast models that can be told apart; of more, the table has the exits.
 _LOOKS: Final[tuple[Look, ...]] = ("rows", "other", "seen")
-"""Fast models that can be told apart; of more, the table has the exits."""
 UNIT: Final = (0.0, 1.0)
 
 

@@ -17,6 +17,7 @@ from pacbound.sources.fingerprints import fingerprinting
 from pacbound.tally.rows import Rows
 
 _Samples = Iterable[tuple[dict[str, str], float]]
+# What Prometheus is given: the type and the help of each family, and its samples.
 _FAMILIES: Final[dict[str, tuple[str, str, Callable[[Monitor], _Samples]]]] = {
     "labels_total": ("counter", "Labels that the claim is about.", lambda m: [({}, m.labels)]),
     "outcomes_total": (
@@ -28,7 +29,6 @@ _FAMILIES: Final[dict[str, tuple[str, str, Callable[[Monitor], _Samples]]]] = {
     "evidence": ("gauge", "Evidence against the claim.", lambda m: [({}, m.evidence)]),
     "limit": ("gauge", "Evidence at which the alarm rings.", lambda m: [({}, m.limit)]),
 }
-"""What Prometheus is given: the type and the help of each family, and its samples."""
 
 
 def update_from_files(

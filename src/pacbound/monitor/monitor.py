@@ -88,8 +88,8 @@ class SavedMonitor(ABC):
     false alarms, and a state that is saved and goes on from its file.
     """
 
+    # The format of the documents, one of `state_file.CALLED`.
     _layout: ClassVar[str]
-    """The format of the documents, one of `state_file.CALLED`."""
 
     def __init__(
         self,

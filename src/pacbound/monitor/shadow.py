@@ -27,12 +27,12 @@ from pacbound.stats.arguments import generator, real_number, whole_number
 from pacbound.stats.betting import BLOCK, Bets, Restarts
 
 _STREAMS = 400
+# Healthy labels before the rise in each stream of a plan: the wealth forgets what was before.
 _BEFORE = 2000
-"""Healthy labels before the rise in each stream of a plan: the wealth forgets what was before."""
 
 _CHUNK = 500
+# What a row of a cascade may bring, in the order of the rates of a stream.
 _OUTCOMES = ("gained", "equal", "lost")
-"""What a row of a cascade may bring, in the order of the rates of a stream."""
 _SHARE = Number("a share of the rows", 0.0, 1.0, "(]")
 _CHANCE = Number("a chance", 0.0, 1.0)
 

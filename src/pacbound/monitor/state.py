@@ -40,13 +40,13 @@ _EXPECTED: Final = (
     "clock, 'one per 1e6 labels' or the number 1e6"
 )
 
+# Rows from which on labels are judged.
 ENOUGH_TO_JUDGE_LABELS: Final = 200
-"""Rows from which on labels are judged."""
 MOST_STRETCHES: Final = 512
 _FIRST_ROWS: Final = 512
 _MOST_ROWS: Final = 2**16
+# Numbers in a table of the evidence of each place after each row: it stays in the cache.
 _TABLE: Final = 2**17
-"""Numbers in a table of the evidence of each place after each row: it stays in the cache."""
 
 
 def watch_of(certificate: Certificate) -> Watch:

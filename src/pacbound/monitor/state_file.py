@@ -37,12 +37,12 @@ from pacbound.tally.classes import Class, Evidence
 
 ONE: Final = "pacbound-monitor"
 SEVERAL: Final = "pacbound-monitor-bundle"
+# The formats of a state, and what a message calls them.
 CALLED: Final = {ONE: "the state of a monitor", SEVERAL: "the state of the monitors of a bundle"}
-"""The formats of a state, and what a message calls them."""
 
 _SCHEMA: Final = 1
+# A calibration with many groups has bets for each of their bins.
 _LARGEST_FILE: Final = 2**30
-"""A calibration with many groups has bets for each of their bins."""
 _REMEDY: Final = "Use a copy of the state that is whole, or begin anew with another file."
 
 

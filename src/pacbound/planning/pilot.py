@@ -36,15 +36,15 @@ from pacbound.tally import Tally
 from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import OVERLAPPING
 
+# Larger samples are not planned.
 MOST_ROWS = 10**9
-"""Larger samples are not planned."""
 
 _SIZES = 10
+# If no sizes are given, there are so many, up to at least so many rows.
 _REACH = 20_000
-"""If no sizes are given, there are so many, up to at least so many rows."""
 
+# How often the gap between two sizes is halved to find the one that is needed.
 _HALVINGS = 4
-"""How often the gap between two sizes is halved to find the one that is needed."""
 
 _COST = Number("the cost of a label", 0.0, inf, "[)")
 _POWER = Number("the chance of success", 0.0, 1.0)

@@ -79,12 +79,12 @@ from pacbound.tally.grids import FINE as GRID
 
 Integers = NDArray[np.int64]
 
+# The first declared threshold, 65535 / 65536, unless another is declared. It is not 1.0: a few
+# saturated scores above a heavy cell would use up every start.
 FIRST = GRID.n_cells - 2
-"""The first declared threshold, 65535 / 65536, unless another is declared. It is not 1.0: a few
-saturated scores above a heavy cell would use up every start."""
 
+# So many runs are enough to say about how many rows it would take.
 _MOST_RUNS = 512
-"""So many runs are enough to say about how many rows it would take."""
 
 
 @dataclass(frozen=True)

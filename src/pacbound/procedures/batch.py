@@ -54,14 +54,14 @@ Integers = NDArray[np.int64]
 
 KEY_BYTES = 16
 
+# By the number of looks at the sample.
 NAMES: Final = {1: "batch/credit/1", 2: "batch/credit-two-looks/1"}
-"""By the number of looks at the sample."""
 
+# How many times larger the sample is at the second look.
 SECOND_LOOK: Final = 3
-"""How many times larger the sample is at the second look."""
 
+# How two looks share in the nominal level: the first mostly decides.
 WEIGHTS: Final = (0.85, 0.15)
-"""How two looks share in the nominal level: the first mostly decides."""
 
 
 @dataclass(frozen=True)

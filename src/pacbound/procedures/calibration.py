@@ -44,15 +44,15 @@ Side = Literal["both", "lower", "upper"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# The share of its level that a bound may leave unused.
 WIDE = Decimal("2e-3")
-"""The share of its level that a bound may leave unused."""
 
+# Terms of tails that are summed for one call, some minutes. Bounds that are left are refused.
 MOST_TERMS = 10**8
-"""Terms of tails that are summed for one call, some minutes. Bounds that are left are refused."""
 
 _CONTEXT = Context(prec=45, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# More than the share of itself that a tail below can be off by.
 _ROUNDING = Decimal("1e-25")
-"""More than the share of itself that a tail below can be off by."""
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097")
 
 

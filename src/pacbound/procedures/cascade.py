@@ -40,9 +40,10 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/two-models/pair/1",
     "product": "cascade/two-models/product/1",
 }
+# The highest cell of the question's grid; a procedure of another grid would need another name.
 TOP = GRID.n_cells - 1
-"""The highest cell of the question's grid; a procedure of another grid would need another name."""
 
+# The thresholds tried for xi = 0, where a walk from the top can never start: no rows, no evidence.
 XI_ZERO_GRID = tuple(
     int(np.ceil(t * TOP))
     for t in (
@@ -68,8 +69,6 @@ XI_ZERO_GRID = tuple(
         0,
     )
 )
-"""The thresholds tried for xi = 0, where a walk from the top can never start: no rows, no evidence.
-"""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/declared-front/pair/1",
     "product": "cascade/declared-front/product/1",
 }
+# A sequence is no longer than the paths that are declared without a fold.
 MOST_STEPS = 1024
-"""A sequence is no longer than the paths that are declared without a fold."""
 
 
 @dataclass(frozen=True)

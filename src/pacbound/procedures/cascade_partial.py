@@ -72,9 +72,9 @@ from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.arguments import is_one_of
 
 Walked = TypeVar("Walked", Walk, JointWalk)
+# What xi bounds: the accuracy lost against the slow model, or the share of answers that differ from
+# its own.
 Claim = Literal["loss", "differ"]
-"""What xi bounds: the accuracy lost against the slow model, or the share of answers that differ
-from its own."""
 
 NAMES: dict[Bound, str] = {
     "exact": "cascade/two-models/exact/partial-labels/1",

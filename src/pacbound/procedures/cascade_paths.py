@@ -46,11 +46,11 @@ GREEDY_NAMES: dict[Bound, str] = {
 NO_PROOF = CascadeRefusal("no-proof")
 TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 STEPS = 1024
+# What 2^53 rows of this cost add up to is still a float.
 LARGEST_COST = 1e290
-"""What 2^53 rows of this cost add up to is still a float."""
 
+# The steps of each path that are tried for xi = 0, where a walk from the top can never start.
 WITHOUT_LOSS = tuple(range(24, STEPS + 1, 50))
-"""The steps of each path that are tried for xi = 0, where a walk from the top can never start."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, o
 
 Integers = NDArray[np.int64]
 
+# The highest cell of the question's grid; a procedure of another grid would need another name.
 TOP = GRID.n_cells - 1
-"""The highest cell of the question's grid; a procedure of another grid would need another name."""
 
+# A threshold above every score: this exit is never taken.
 NEVER = TOP + 1
-"""A threshold above every score: this exit is never taken."""
 
 
 @dataclass(frozen=True)

@@ -38,20 +38,20 @@ from pacbound.stats.planning import least_passing
 
 Integers = NDArray[np.int64]
 Side = Literal["below", "from"]
+# Whether so many events among so many trials pass.
 Passes = Callable[[int, int], bool]
-"""Whether so many events among so many trials pass."""
 
+# The highest cell: thresholds are j / 2^16. Another grid would need procedures of other names.
 TOP = 2**16
-"""The highest cell: thresholds are j / 2^16. Another grid would need procedures of other names."""
+# The code of a refusal that the counts do not lead to: a file was changed.
 UNEXPLAINED = "unexplained"
-"""The code of a refusal that the counts do not lead to: a file was changed."""
+# The code of a refusal whose reason would take long to compute.
 SLOW = "slow"
-"""The code of a refusal whose reason would take long to compute."""
+# Covers the difference and the product of the paper's bound, each rounded once.
 _OUTWARD = 1 + 1e-15
-"""Covers the difference and the product of the paper's bound, each rounded once."""
 
+# The cell of a rollout that no threshold can save.
 LOST = -1
-"""The cell of a rollout that no threshold can save."""
 
 
 @dataclass(frozen=True)

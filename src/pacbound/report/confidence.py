@@ -80,8 +80,8 @@ class ReliabilityDisplay(Display):
     >>> display.figure_.savefig("reliability.svg")
     """
 
+    # The certificate that is drawn, if there is one.
     certificate: CalibrationCertificate | None = None
-    """The certificate that is drawn, if there is one."""
 
     @classmethod
     def from_predictions(

@@ -16,8 +16,8 @@ from pacbound.stats.arguments import real_number, whole_numbers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Evidence below this is drawn here: how little there is says nothing.
 _LEAST: Final = 1e-6
-"""Evidence below this is drawn here: how little there is says nothing."""
 _CAPTION: Final = (
     "Evidence rises where losses come more often than the claim allows. That it stays low proves "
     "nothing."

@@ -48,8 +48,8 @@ ByMethod = dict[str, Floats]
 
 UNIT: Final = (0.0, 1.0)
 CAPTION: Final = "Points are descriptive; blue: xi is certified; vermilion: no guarantee"
+# How far apart the error bars of two methods stand at the same place, as a share of the axis.
 _APART: Final = 0.007
-"""How far apart the error bars of two methods stand at the same place, as a share of the axis."""
 
 
 class MethodOptions(TypedDict, total=False):

@@ -8,37 +8,37 @@ from __future__ import annotations
 
 from typing import Final
 
+# Blue: what holds with probability 1 - delta.
 CERTIFIED: Final = "#0072B2"
-"""Blue: what holds with probability 1 - delta."""
 
+# Vermilion: what was seen in the rows, with no guarantee.
 OBSERVED: Final = "#D55E00"
-"""Vermilion: what was seen in the rows, with no guarantee."""
 
+# Green: between answering by the lower and by the upper ends of intervals.
 BAND: Final = "#009E73"
-"""Green: between answering by the lower and by the upper ends of intervals."""
 
+# Sky blue: how many rows.
 ROWS: Final = "#56B4E9"
-"""Sky blue: how many rows."""
 
+# Grey: where nothing was seen.
 UNKNOWN: Final = "#8C8C8C"
-"""Grey: where nothing was seen."""
 
+# Black: the diagonal.
 IDEAL: Final = "#000000"
-"""Black: the diagonal."""
 
 GRID: Final = "#E6E6E6"
 
+# Near black: where the policy drives.
 POLICY: Final = "#333333"
-"""Near black: where the policy drives."""
 
+# Orange: where the backup has taken over.
 BACKUP: Final = "#E69F00"
-"""Orange: where the backup has taken over."""
 
+# Vermilion: where something unsafe happened.
 UNSAFE: Final = "#D55E00"
-"""Vermilion: where something unsafe happened."""
 
+# Green: where the robot should go.
 GOAL: Final = "#009E73"
-"""Green: where the robot should go."""
 
 FURNITURE: Final = "#BDB7AB"
 WALL: Final = "#6B665C"

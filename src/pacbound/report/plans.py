@@ -26,10 +26,10 @@ from pacbound.stats.looks import PlannedLooks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Of so many looks the numbers of errors stand beside their points.
 _MOST_NAMED: Final = 15
-"""Of so many looks the numbers of errors stand beside their points."""
+# The ends of an axis of chances: dots at 0 and 1 are seen whole.
 _CHANCE: Final = (-0.08, 1.08)
-"""The ends of an axis of chances: dots at 0 and 1 are seen whole."""
 
 
 class LooksDisplay(Display):

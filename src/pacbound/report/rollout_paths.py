@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _NOWHERE = np.empty((0, 2))
 _PANEL_INCHES = 4.6
+# How many outlines of the robot are drawn along a drive.
 _OUTLINES = 12
-"""How many outlines of the robot are drawn along a drive."""
 
 
 @dataclass(frozen=True)

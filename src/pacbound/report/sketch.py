@@ -38,12 +38,12 @@ from pacbound.figure import (
 from pacbound.report.thinning import thinned
 
 WIDTH: Final = 80
+# How many lines a panel of height 1 takes.
 ROWS: Final = 15
-"""How many lines a panel of height 1 takes."""
+# No sketch is narrower: there would be no room for numbers beside it.
 _LEAST: Final = 30
-"""No sketch is narrower: there would be no room for numbers beside it."""
+# Marks in the order in which they are drawn: a later one covers an earlier one.
 _ABOVE: Final = (Range, Band, Boxes, Bars, Level, Upright, Line, Steps, Flats, Dots, Note)
-"""Marks in the order in which they are drawn: a later one covers an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Strokes:
     uprights: dict[Look, str]
     areas: dict[Look, str]
     dots: dict[Look, str]
+    # The dots of the first, second, … series of one look.
     shapes: str
-    """The dots of the first, second, … series of one look."""
     flat: str
+    # A bar that ends inside a cell, from low to full.
     eighths: str
-    """A bar that ends inside a cell, from low to full."""
+    # The side, the corner, the foot, and a tick on the foot.
     frame: str
-    """The side, the corner, the foot, and a tick on the foot."""
     cut: str
 
     @classmethod

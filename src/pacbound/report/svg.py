@@ -36,14 +36,14 @@ from pacbound.report.thinning import thinned
 
 WIDTH: Final = 460.0
 _LEFT, _RIGHT, _BOTTOM = 66.0, 16.0, 44.0
+# Above each panel stands what its vertical axis is about, in this height.
 _LABEL: Final = 38.0
-"""Above each panel stands what its vertical axis is about, in this height."""
+# The height of a panel of height 1.
 _UNIT: Final = 240.0
-"""The height of a panel of height 1."""
+# The width of a letter beside an axis, at most: on phones they are largest.
 _LETTER: Final = 8.8
-"""The width of a letter beside an axis, at most: on phones they are largest."""
+# Lines are cut off so far outside their panel: one that lies on its edge is seen whole.
 _EDGE: Final = 3.0
-"""Lines are cut off so far outside their panel: one that lies on its edge is seen whole."""
 _COLUMNS: Final = 120
 
 _SHAPES: Final = (
@@ -53,8 +53,8 @@ _SHAPES: Final = (
     "m-5 4l5-9l5 9z",
     "m-5-4l5 9l5-9z",
 )
+# Shapes and classes of the first, second, … series of one look.
 _SERIES: Final = (" series-a", " series-b", " series-c", " series-d")
-"""Shapes and classes of the first, second, … series of one look."""
 
 
 def figure_html(figure: Figure, *, rows: int = 40) -> Markup:

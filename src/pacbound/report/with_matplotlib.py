@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
     from matplotlib.legend import Legend
 
+# Inches: the width, a panel of height 1, and what heading and labels take.
 _WIDTH, _UNIT, _REST = 8.0, 3.7, 1.9
-"""Inches: the width, a panel of height 1, and what heading and labels take."""
 _COLUMNS: Final = 800
 _BETWEEN: Final = 0.06
+# Letters of a label that fit beside an inch of axes.
 _LETTERS: Final = 10.5
-"""Letters of a label that fit beside an inch of axes."""
+# Letters of a title that fit into an inch of axes.
 _TITLE_LETTERS: Final = 16
-"""Letters of a title that fit into an inch of axes."""
+# A layout engine, which runs when the figure is drawn, makes axes wider by at least this.
 _WIDENED: Final = 1.1
-"""A layout engine, which runs when the figure is drawn, makes axes wider by at least this."""
 
 _COLOURS: Final[dict[Look, str]] = {
     "certified": palette.CERTIFIED,
@@ -68,8 +68,8 @@ _COLOURS: Final[dict[Look, str]] = {
 }
 _DASHES: Final[dict[Look, str]] = {"other": "-.", "ideal": ":"}
 _SERIES: Final = ("-", "--", "-.", (0, (6, 2, 1, 2, 1, 2)))
+# Dashes and shapes of the first, second, … series of one look.
 _SHAPES: Final = "osD^v><ph"
-"""Dashes and shapes of the first, second, … series of one look."""
 
 
 class Picture(ABC):

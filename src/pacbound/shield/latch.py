@@ -26,8 +26,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
 
 Flags = NDArray[np.bool_]
+# A value for each environment, in an array; for one rollout, the value itself.
 Values = Any
-"""A value for each environment, in an array; for one rollout, the value itself."""
 
 
 class Latch:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.sources.values import Values
 
+# Called with the share of the work that is done, from 0 to 1.
 Progress = Callable[[float], None]
-"""Called with the share of the work that is done, from 0 to 1."""
 
+# What a column stands for.
 ColumnKind = Literal["number", "number or nothing", "flag", "class", "name"]
-"""What a column stands for."""
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,8 @@ Relation = duckdb.DuckDBPyRelation
 QueryError = duckdb.Error
 OutOfMemory = duckdb.OutOfMemoryException
 
+# What DuckDB may use; with Python, NumPy and the code itself a process then stays well under 1 GB.
 DEFAULT_MEMORY = "600MB"
-"""What DuckDB may use; with Python, NumPy and the code itself a process then stays well under 1 GB.
-"""
 
 _POLL = 0.1
 

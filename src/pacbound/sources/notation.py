@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 TRUE: Final = ("1", "true", "t", "yes", "1.0")
+# How truth values are written in text.
 FALSE: Final = ("0", "false", "f", "no", "0.0")
-"""How truth values are written in text."""
 
 DECIMALS: Final = (".", ",")
+# What usually stands between values, the likeliest first.
 USUAL: Final = (";", "\t", "|", ",")
-"""What usually stands between values, the likeliest first."""
 
 _SPELLED: Final = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
@@ -31,12 +31,12 @@ _SPELLED: Final = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pi
 class NotationOptions(TypedDict, total=False):
     """How the tables are written; every function that counts the rows of tables takes these."""
 
+    # What stands between the values of text tables, if not what the file's name says.
     delimiter: str | None
-    """What stands between the values of text tables, if not what the file's name says."""
+    # What stands for the decimal point in text tables: "." or ",".
     decimal: str | None
-    """What stands for the decimal point in text tables: "." or ","."""
+    # What a score of 1 is written as: 100 for percentages.
     scale: float | None
-    """What a score of 1 is written as: 100 for percentages."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Notation:
         return self.delimiter is not None or self.decimal is not None
 
 
+# Nothing special is said.
 PLAIN: Final = Notation()
-"""Nothing special is said."""
 
 OPTIONS: Final = tuple(field.name for field in fields(Notation))
 

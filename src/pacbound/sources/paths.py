@@ -25,6 +25,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
+# The format of a table by the end of its name; text may be compressed, as in .csv.gz.
 FORMATS = {
     ".csv": "delimited",
     ".tsv": "delimited",
@@ -40,10 +41,9 @@ FORMATS = {
     ".npz": "npz",
     ".npy": "npy",
 }
-"""The format of a table by the end of its name; text may be compressed, as in .csv.gz."""
 
+# What stands between the values of a text table, by the end of its name.
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
-"""What stands between the values of a text table, by the end of its name."""
 
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _COMPRESSED = ("delimited", "json")
@@ -51,6 +51,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _WILD = re.compile(r"[*?\[]")
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
+# The table that a folder is if it holds what the pattern matches.
 MARKS: Final = {
     "_delta_log": "Delta Lake",
     "metadata/version-hint.text": "Apache Iceberg",
@@ -58,7 +59,6 @@ MARKS: Final = {
     ".hoodie": "Apache Hudi",
     "_spark_metadata": "Spark Structured Streaming",
 }
-"""The table that a folder is if it holds what the pattern matches."""
 
 _FRAMES: Final = {
     "Delta Lake": "duckdb.sql(\"FROM delta_scan('{folder}')\")",

@@ -24,6 +24,7 @@ from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import FORMATS, SEPARATORS, Paths, format_of
 
+# How rows of a format are written as what they were.
 _SAME = {
     "delimited": ".csv",
     "parquet": ".parquet",
@@ -32,13 +33,12 @@ _SAME = {
     "npz": ".npz",
     "npy": ".npz",
 }
-"""How rows of a format are written as what they were."""
 
+# The columns that are added to a batch, by their names.
 Added = Mapping[str, NDArray[Any]]
-"""The columns that are added to a batch, by their names."""
 
+# What becomes of a batch: the rows of it that go out, and the columns that they get.
 Change: TypeAlias = Callable[[Batch], tuple[Batch, Added]]
-"""What becomes of a batch: the rows of it that go out, and the columns that they get."""
 
 
 class Writer(Protocol):

@@ -26,15 +26,16 @@ from pacbound.errors import InvalidValueError
 from pacbound.sources.batches import require_among
 from pacbound.sources.notation import PLAIN, Notation, delimiter_hint
 
+# What stands for it among the names of files.
 STANDARD_INPUT: Final = atomic_files.STANDARD_INPUT
-"""What stands for it among the names of files."""
 
+# What it may hold; each is the end of a file's name.
 Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow", "npz"]
-"""What it may hold; each is the end of a file's name."""
 
+# The wanted values of a row from its line.
 _Parse: TypeAlias = Callable[[str], list[str | None]]
-"""The wanted values of a row from its line."""
 
+# How the formats that are not delimited text begin.
 _SIGNS: Final = {
     b"PAR1": ".parquet",
     b"ARROW1": ".arrow",
@@ -42,12 +43,11 @@ _SIGNS: Final = {
     b"{": ".jsonl",
     b"[": ".json",
 }
-"""How the formats that are not delimited text begin."""
 
 _GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 2**16
+# Seconds.
 _TURN: Final = 0.5
-"""Seconds."""
 
 
 def standard_input(format: Format | None = None) -> Path:  # noqa: A002

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
+# The place of a value that is missing.
 MISSING: Final = -1
-"""The place of a value that is missing."""
 
 EXACT_FLOATS: Final = 2.0**53
 _CLOSE: Final = 2**16

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
+# Counts above this are no longer exact in float64 arithmetic, which the bounds run in.
 LARGEST_COUNT = 2**53
-"""Counts above this are no longer exact in float64 arithmetic, which the bounds run in."""
 
 _MOST_CLAIMED = 0.5
 

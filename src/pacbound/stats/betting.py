@@ -42,20 +42,20 @@ from pacbound.errors import InvalidValueError
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# The rates that are bet on, as multiples of the one that is allowed.
 RISES: Final = (1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 2.7, 4.0, 7.0, 12.0, 25.0)
-"""The rates that are bet on, as multiples of the one that is allowed."""
 
+# The shares of wealth that are bet on a difference in {-1, 0, 1}.
 STAKES: Final = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.95)
-"""The shares of wealth that are bet on a difference in {-1, 0, 1}."""
 
+# Labels from one restart to the next.
 BLOCK: Final = 200
-"""Labels from one restart to the next."""
 
 _LOWERED: Final = 1.0 - 2.0**-40
+# What counts may raise wealth to: the sum over bets is still finite, and above any limit.
 _LARGEST: Final = 1e306
-"""What counts may raise wealth to: the sum over bets is still finite, and above any limit."""
+# Products within a block of running sums stay above exp(-600): their inverses are added up.
 _FAR: Final = 600.0
-"""Products within a block of running sums stay above exp(-600): their inverses are added up."""
 
 
 @dataclass(frozen=True)

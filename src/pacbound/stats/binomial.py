@@ -59,38 +59,38 @@ _Floats: TypeAlias = NDArray[np.float64]
 _Bools: TypeAlias = NDArray[np.bool_]
 
 MOST_TRIALS = 1e12
+# Where the forward functions were compared with 113-bit arithmetic, and within which they are
+# trusted.
 LEAST_LEVEL = 1e-200
-"""Where the forward functions were compared with 113-bit arithmetic, and within which they are
-trusted."""
 
 SMOOTH_TRIALS = 1e10
+# With more trials than the first, and more of both outcomes than the second, the forward functions
+# jump: there the normal law bounds the tail instead.
 SMOOTH_COUNT = 1e9
-"""With more trials than the first, and more of both outcomes than the second, the forward functions
-jump: there the normal law bounds the tail instead."""
 
 _SAFETY = 1e-9
+# A tail is confirmed only up to this share below the level: the first, or the second for each of
+# the rarer outcome, whichever is more. In double precision the forward functions were found to err
+# by up to 4.4e-10 for counts up to 9e5, and beyond by up to 9e-16 for each.
 _SAFETY_EACH = 2e-15
-"""A tail is confirmed only up to this share below the level: the first, or the second for each of
-the rarer outcome, whichever is more. In double precision the forward functions were found to err
-by up to 4.4e-10 for counts up to 9e5, and beyond by up to 9e-16 for each."""
 
+# A guess is kept without further search if its tail is below the level by at most so many times
+# that share.
 _SLACK = 10.0
-"""A guess is kept without further search if its tail is below the level by at most so many times
-that share."""
 
+# Last step, relative. For larger counts the forward functions err as if the rate were off by a unit
+# or two in the last place.
 _OUTWARD = 4e-15
-"""Last step, relative. For larger counts the forward functions err as if the rate were off by a
-unit or two in the last place."""
 
 _MARGIN = 1e-6
 _MARGIN_PER_TRIAL = 1e-15
+# `binomial_cdf` errs by far less than this, relatively: it forms 1 - rate, whose rounding counts
+# once for each trial, and it jumps where the forward functions do. Chances further than that from a
+# level are on the side of it that they seem to be.
 _JUMP = 1e-2
-"""`binomial_cdf` errs by far less than this, relatively: it forms 1 - rate, whose rounding counts
-once for each trial, and it jumps where the forward functions do. Chances further than that from a
-level are on the side of it that they seem to be."""
 
+# Up to here the spacing of floats just below 1 changes no tail by more than 3e-10, relative.
 _COARSE_TRIALS = 1e6
-"""Up to here the spacing of floats just below 1 changes no tail by more than 3e-10, relative."""
 
 
 @overload

@@ -44,21 +44,21 @@ from pacbound.stats.paired import NEGLECTED_SHARE, labels_needed_by_walk, window
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# The share of delta that is never spent: it covers the rounding of the sums.
 SAFETY = 1e-6
-"""The share of delta that is never spent: it covers the rounding of the sums."""
 
+# What the sums may be short of, relative: a thousand looks of ten thousand terms each stay below a
+# tenth of it.
 ROUNDING = 1e-8
-"""What the sums may be short of, relative: a thousand looks of ten thousand terms each stay below
-a tenth of it."""
 
+# Below this the terms of the sums leave the range of float64.
 SMALLEST_DELTA = 1e-200
-"""Below this the terms of the sums leave the range of float64."""
 
+# Multiplications that a plan may take, about a quarter of a minute.
 MOST_WORK = 1e10
-"""Multiplications that a plan may take, about a quarter of a minute."""
 
+# What a look costs besides its multiplications, in multiplications.
 _LOOK_WORK = 2e4
-"""What a look costs besides its multiplications, in multiplications."""
 
 
 @dataclass(frozen=True)

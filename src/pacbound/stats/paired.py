@@ -49,38 +49,38 @@ from pacbound.stats.binomial import binomial_lower, binomial_upper
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# The share of the level that the tails outside the summed window may have; it is added back to
+# every sum.
 NEGLECTED_SHARE = 1e-6
-"""The share of the level that the tails outside the summed window may have; it is added back to
-every sum."""
 
+# Terms computed at once: about what a processor's cache holds.
 LARGEST_BLOCK = 100_000
-"""Terms computed at once: about what a processor's cache holds."""
 
+# Above this the pair of binomial bounds loses so little that the region is no longer worth its
+# seconds.
 LARGEST_SAMPLE = 199_999
-"""Above this the pair of binomial bounds loses so little that the region is no longer worth its
-seconds."""
 
+# Below this the terms of the sums leave the range of float64.
 SMALLEST_DELTA = 1e-200
-"""Below this the terms of the sums leave the range of float64."""
 
+# The share of delta that is never spent: it covers the rounding of the sums, which is below 1e-8 of
+# delta.
 SAFETY = 1e-6
-"""The share of delta that is never spent: it covers the rounding of the sums, which is below 1e-8
-of delta."""
 
 COARSE_CELLS = 2.0**-1
 FINE_CELLS = 2.0**-5
+# Widths of cells, in standard deviations of b - c over the normal quantile: a corner exceeds its
+# cell by about e^width.
 FINEST_CELLS = 2.0**-13
-"""Widths of cells, in standard deviations of b - c over the normal quantile: a corner exceeds its
-cell by about e^width."""
 
+# Cells finer than FINE_CELLS are tried while no more than this many are left.
 MOST_CELLS = 16_000
-"""Cells finer than FINE_CELLS are tried while no more than this many are left."""
 
+# The laws times columns of the longest usual region; see `region_work`.
 USUAL_WORK = 4.2e6
-"""The laws times columns of the longest usual region; see `region_work`."""
 
+# How closely the critical value is sought; the level lost is about this share of it.
 STATISTIC_STEP = 1e-5
-"""How closely the critical value is sought; the level lost is about this share of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -557,8 +557,8 @@ def window_reach(n: int | Floats, minus: Floats, level: float) -> Floats:
 PairedBound: TypeAlias = Literal["exact", "pair"]
 
 LOSS_SHARE = 0.8
+# How the pair divides delta: losses are usually the more common, and their bound the wider.
 GAIN_SHARE = 0.2
-"""How the pair divides delta: losses are usually the more common, and their bound the wider."""
 
 
 def paired_test(

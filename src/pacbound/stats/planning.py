@@ -17,13 +17,13 @@ from scipy.special import betainc, betaincc
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT, claimed_delta, real_number, tolerated_rate
 
+# Larger plans are refused: nobody labels so many, and the search would take minutes.
 MOST_TRIALS = 10**9
-"""Larger plans are refused: nobody labels so many, and the search would take minutes."""
 
 _LEAST_DELTA = 1e-200
+# `binomial_upper` is rounded outwards, by up to 1e-8 of its tail, so that meeting a target takes a
+# tail lower by as much.
 _UNDER = 1.0 - 2e-8
-"""`binomial_upper` is rounded outwards, by up to 1e-8 of its tail, so that meeting a target takes a
-tail lower by as much."""
 
 
 def trials_needed(

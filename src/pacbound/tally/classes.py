@@ -39,10 +39,10 @@ from pacbound.tally.label_matches import LabelMatches
 Class = int | str
 Integers = NDArray[np.int64]
 
+# Text that usually stands for a missing value, in lower case and without spaces around it.
 MISSING_CODES: Final = frozenset(
     ["#n/a", "#na", "-nan", "<na>", "?", "n/a", "na", "nan", "nat", "none", "null"]
 )
-"""Text that usually stands for a missing value, in lower case and without spaces around it."""
 
 _LONGEST_NUMBER: Final = 400
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")

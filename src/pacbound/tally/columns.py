@@ -22,8 +22,8 @@ from pacbound.stats.arguments import truth_value
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
+# How far above 1 a float32 softmax may land; such a score counts as 1.
 ROUNDING = 1e-6
-"""How far above 1 a float32 softmax may land; such a score counts as 1."""
 
 
 def as_array(values: Any, name: str) -> Array:

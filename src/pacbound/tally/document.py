@@ -31,9 +31,9 @@ from pacbound.tally.rows import Integers
 from pacbound.tally.table import in_order
 
 FORMAT = "pacbound-tally"
+# Joint tallies of several exits have up to a cell for each row, so they may be larger than
+# certificates.
 LARGEST_FILE = 2**30
-"""Joint tallies of several exits have up to a cell for each row, so they may be larger than
-certificates."""
 
 
 def is_tally_file(path: str | os.PathLike[str]) -> bool:

@@ -55,8 +55,8 @@ from pacbound.tally.table import ARRAY
 
 Purpose = Literal["cluster", "row", "stratum", "name"]
 
+# Each number is below 2 to the power of this.
 BITS: Final = 64
-"""Each number is below 2 to the power of this."""
 
 _BYTES: Final = BITS // 8
 
@@ -92,8 +92,8 @@ def uniforms(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]
+# The id of the row at a place, for a message.
 NameAt = Callable[[int], str]
-"""The id of the row at a place, for a message."""
 
 
 _NO_NAMES: Final[Numbers] = np.zeros(0, dtype=np.uint64)
@@ -265,8 +265,8 @@ class Draw:
         return "row_ids" not in self.slots
 
 
+# All rows are counted as they are.
 EVERY_ROW: Final = Draw("rows", {}, seed=0)
-"""All rows are counted as they are."""
 
 
 class Candidates:

@@ -24,8 +24,8 @@ Integers = NDArray[np.int64]
 
 LARGEST_GRID = 2**20
 DEFAULT_BINS = 20
+# The edges that are taken from the scores that are counted, each a cell of its own.
 EQUAL_MASS = "equal-mass"
-"""The edges that are taken from the scores that are counted, each a cell of its own."""
 
 
 class Grid(Protocol):
@@ -263,8 +263,8 @@ class DyadicGrid:
         return {"rule": "dyadic", "bits": self.bits}
 
 
+# What a single score is counted on where thresholds are chosen.
 FINE: Final = DyadicGrid(16)
-"""What a single score is counted on where thresholds are chosen."""
 
 
 Bins = EqualWidthBins | GivenBins | AtomBins

@@ -33,8 +33,8 @@ from pacbound.errors import InvalidValueError
 Triple = tuple[int, int, int]
 Verdict = Literal["related", "unrelated", "too few to tell"]
 
+# The chance that labels in a random order pass for labels of these rows.
 LEVEL: Final = 1e-6
-"""The chance that labels in a random order pass for labels of these rows."""
 
 _DIGITS: Final = 16
 
@@ -171,8 +171,8 @@ def _name(found: int | str) -> str:
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# Of how many moments the best is taken.
 _ORDERS: Final = 400
-"""Of how many moments the best is taken."""
 
 
 def log_chance_of_matches(one: ArrayLike, other: ArrayLike, both: ArrayLike) -> float:

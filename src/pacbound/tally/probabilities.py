@@ -31,19 +31,17 @@ from pacbound.tally.grids import Bins
 from pacbound.tally.questions import CALIBRATION, Judged, Scope
 from pacbound.tally.tally import Tally
 
+# Up to here a transposed block and a running maximum beat argmax, which is slow along short rows.
 FEW_CLASSES = 64
-"""Up to here a transposed block and a running maximum beat argmax, which is slow along short rows.
-"""
 
+# What is wrong with a table of one column: its softmax, and its top label, are the same whatever
+# the score is.
 ONE_SCORE = "one score per row: for a sigmoid pass [1 - p, p]"
-"""What is wrong with a table of one column: its softmax, and its top label, are the same whatever
-the score is."""
 
 _ROWS = 8192
+# Of many classes. Looking at all of them takes as long as reading them from memory, which two
+# threads do faster than one, while this one counts.
 _WIDE_ROWS, _THREADS = 4096, 2
-"""Of many classes. Looking at all of them takes as long as reading them from memory, which two
-threads do faster than one, while this one counts.
-"""
 _LOOKED_AT = 2**16
 
 

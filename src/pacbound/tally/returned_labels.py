@@ -35,11 +35,11 @@ from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_
 from pacbound.tally.questions import Question
 from pacbound.tally.rows import Integers, Slot, reading_frame
 
+# The column with the number of each row that went out to be labelled.
 ROW: Final = "pac_row"
-"""The column with the number of each row that went out to be labelled."""
 
+# How far a score may be from what it was when it went out: digits are lost on the way.
 _CLOSE: Final = 1e-6
-"""How far a score may be from what it was when it went out: digits are lost on the way."""
 
 Codes = Callable[[Values, str, int], Integers]
 

@@ -163,14 +163,14 @@ class RowOptions(TypedDict, total=False):
     ]
 
 
+# What each row option is for.
 ROWS: Final[Mapping[str, Row]] = {
     name: next(part for part in get_args(hint) if isinstance(part, Row))
     for name, hint in get_type_hints(RowOptions, include_extras=True).items()
 }
-"""What each row option is for."""
 
+# The options that are columns: rows are drawn by them.
 DRAWN_BY: Final = tuple(name for name, row in ROWS.items() if row.column)
-"""The options that are columns: rows are drawn by them."""
 
 RowOptions.__doc__ = f"{RowOptions.__doc__}\n\nParameters\n----------\n" + "\n".join(
     f"{name}\n    {row.help}" for name, row in ROWS.items()

@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 EXIT = "pac_exit"
+# The model that answers each row, counted from 0, and its answer.
 PREDICTION = "pac_prediction"
-"""The model that answers each row, counted from 0, and its answer."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class RowRule:
     whole: RowSteps | Exits | None = None
     groups: Mapping[str, RowSteps | Exits] | None = None
     instead: RowSteps | Exits | None = None
+    # What the scores are called, in certificates and as a column.
     role: str = "confidence"
-    """What the scores are called, in certificates and as a column."""
+    # What rows are that get a 1, for those who count them: "answered".
     ones: str | None = None
-    """What rows are that get a 1, for those who count them: "answered"."""
+    # What becomes of rows of other groups, in words: they "are not answered".
     others: str = ""
-    """What becomes of rows of other groups, in words: they "are not answered"."""
 
     @property
     def added(self) -> tuple[str, ...]:

@@ -77,8 +77,8 @@ class Rows:
     slots: Mapping[str, Slot]
     columns: Mapping[str, Any]
     start: int = 0
+    # What these rows are a part of, if it is at hand: a message then counts all bad values.
     whole: Rows | None = None
-    """What these rows are a part of, if it is at hand: a message then counts all bad values."""
 
     @classmethod
     def of_arrays(cls, slots: Mapping[str, Slot], arrays: Mapping[str, Any]) -> Rows:

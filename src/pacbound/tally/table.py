@@ -26,20 +26,20 @@ from pacbound.tally.questions.cascade import ALL_ROWS
 from pacbound.tally.questions.question import OVERLAPPING, Judged
 from pacbound.tally.rows import Integers
 
+# So many distinct scores tell rows from all others.
 DISTINCT = 32
-"""So many distinct scores tell rows from all others."""
 
+# Fewer distinct scores do too, if they and the numbers beside them can be arranged in 2 to the
+# power of this many ways.
 TELLING_BITS = 128
-"""Fewer distinct scores do too, if they and the numbers beside them can be arranged in 2 to the
-power of this many ways."""
 
+# How the names of arrays begin. They tell these very columns, not which rows they are of: another
+# model gives other columns for the same rows, and may give equal ones.
 ARRAY = "array:"
-"""How the names of arrays begin. They tell these very columns, not which rows they are of: another
-model gives other columns for the same rows, and may give equal ones."""
 
+# How the names of `histogram_names` begin. They tell the same rows with other labels, which are
+# other files, and say nothing about where the rows come from.
 HISTOGRAM = "rows:"
-"""How the names of `histogram_names` begin. They tell the same rows with other labels, which are
-other files, and say nothing about where the rows come from."""
 
 _LOOKED_AT = 4096
 
@@ -122,8 +122,8 @@ def own_name() -> str:
     return f"count:{os.urandom(16).hex()}"
 
 
+# Up to so many entries a table is kept whole; a larger one holds only the cells that were hit.
 _DENSE = 2**22
-"""Up to so many entries a table is kept whole; a larger one holds only the cells that were hit."""
 
 
 class CountTable:

@@ -22,8 +22,8 @@ from pacbound.stats.arguments import whole_number
 
 Rows = NDArray[np.int64]
 
+# The place of the slow model, in errors.
 SLOW: Final = 1
-"""The place of the slow model, in errors."""
 
 
 def answer_batch(  # noqa: PLR0913

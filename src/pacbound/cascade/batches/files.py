@@ -32,12 +32,12 @@ from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import numeric
 from pacbound.tally.returned_labels import ROW, KnownBy, open_answers, row_numbers, texts_of
 
+# The answer to each row, and who gave it: "fast", "slow", or "none" where the slow model had to
+# answer and could not. The answers are then text, empty where there is none.
 ADDED = ("pac_prediction", "pac_source")
-"""The answer to each row, and who gave it: "fast", "slow", or "none" where the slow model had to
-answer and could not. The answers are then text, empty where there is none."""
 
+# In place of the number of an answer: the row came back without one.
 _EMPTY = -2
-"""In place of the number of an answer: the row came back without one."""
 
 
 @dataclass(frozen=True)

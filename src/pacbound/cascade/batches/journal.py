@@ -37,14 +37,14 @@ from pacbound.stats.arguments import LARGEST_COUNT
 FORMAT: Final = "pacbound-batch"
 SCHEMA: Final = 1
 
+# What the sample was drawn for. Nothing of it may change once answers were seen.
 FIXED: Final = ("rows", "records", "xi", "delta", "sample", "looks", "whole_ties")
-"""What the sample was drawn for. Nothing of it may change once answers were seen."""
 
+# The last key of every line: SHA-256 of the digest before it and of the rest of the line.
 DIGEST: Final = "digest"
-"""The last key of every line: SHA-256 of the digest before it and of the rest of the line."""
 
+# In place of a name for the fast model's classes: the slow model uses none of them.
 REFUSED: Final = "refused"
-"""In place of a name for the fast model's classes: the slow model uses none of them."""
 
 _NAMED: Final = {
     "rows": "the scores or the fast answers",

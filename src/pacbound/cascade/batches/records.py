@@ -34,9 +34,9 @@ from pacbound.tally.columns import (
 from pacbound.tally.table import ARRAY
 
 MOST_NAMES = 20
+# Fast answers may be named anew if there are at most so many different ones, in at least so many
+# records for each.
 RECORDS_A_NAME = 10
-"""Fast answers may be named anew if there are at most so many different ones, in at least so many
-records for each."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -54,8 +54,8 @@ class Records:
     vocabulary: Vocabulary
     rule: ClassRule
     sources: frozenset[str] = frozenset()
+    # That of the fast answers, where they came in an array.
     dtype: Any = None
-    """That of the fast answers, where they came in an array."""
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -41,12 +41,12 @@ from pacbound.tally.columns import same_order, same_rows
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+# In place of the number of an answer.
 NOT_ASKED = -2
-"""In place of the number of an answer."""
 
+# From so many answers on, classes that never meet those of the fast model are refused: fewer may
+# differ by chance.
 ENOUGH_TO_JUDGE = 10
-"""From so many answers on, classes that never meet those of the fast model are refused: fewer may
-differ by chance."""
 
 OnMissing = Literal["raise", "leave"]
 
@@ -63,9 +63,9 @@ class BatchOptions(TypedDict, total=False):
     missing: Any
 
 
+# Longer text goes into arrays of objects: in one of text, every answer takes as much room as the
+# longest.
 WIDEST = 256
-"""Longer text goes into arrays of objects: in one of text, every answer takes as much room as the
-longest."""
 
 
 @dataclass(frozen=True)

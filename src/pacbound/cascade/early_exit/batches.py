@@ -20,8 +20,8 @@ from torch import Tensor
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
+# A tensor, or a dictionary, a list or a tuple of batches or None.
 Batch: TypeAlias = Any
-"""A tensor, or a dictionary, a list or a tuple of batches or None."""
 
 
 def row_count(batch: Batch) -> int:

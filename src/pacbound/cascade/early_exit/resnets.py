@@ -18,8 +18,8 @@ from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 
+# A bottleneck gives four times as many channels as it computes in.
 EXPANSION = 4
-"""A bottleneck gives four times as many channels as it computes in."""
 
 DEPTHS = (20, 32, 44, 56)
 

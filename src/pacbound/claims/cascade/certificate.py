@@ -28,12 +28,12 @@ Integers = NDArray[np.int64]
 Cells = tuple[int, ...]
 Counted = Literal["exits", "only_slow", "only_fast", "unlabelled"]
 
+# What a provenance calls its note about labels.
 LABELS: Final = "labels"
-"""What a provenance calls its note about labels."""
 
+# The refusal of a certificate that was read, where its reasons would take long to compute, or where
+# its counts do not imply a refusal at all.
 UNEXPLAINED: Final = CascadeRefusal("unexplained")
-"""The refusal of a certificate that was read, where its reasons would take long to compute, or
-where its counts do not imply a refusal at all."""
 
 
 @dataclass(frozen=True)

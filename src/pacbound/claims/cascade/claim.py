@@ -65,12 +65,12 @@ from pacbound.tally.tally import Tally
 Integers = NDArray[np.int64]
 Method = Literal["walk", "paths", "greedy", "front"]
 
+# Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more than
+# 32 MB is not read.
 MOST_STEPS = 2**20
-"""Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more
-than 32 MB is not read."""
 
+# The largest exact test of a cascade that a plan waits for, about a third of a second.
 EXACT_WORK: Final = 0.03
-"""The largest exact test of a cascade that a plan waits for, about a third of a second."""
 
 _NEVER_DIFFER: Final = "its models never differ; draw a larger one"
 

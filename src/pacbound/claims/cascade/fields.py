@@ -50,9 +50,9 @@ from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
 
 Counts = NDArray[np.int64]
 
+# More groups than this are mostly a column that names each row, and would not fit a certificate
+# that can be read.
 MOST_GROUPS: Final = 1000
-"""More groups than this are mostly a column that names each row, and would not fit a certificate
-that can be read."""
 
 _COUNTS: Final = ("exits", "only_slow", "only_fast")
 _LEAVES_EXITS_UNUSED: Final = ("greedy", "front")
@@ -130,8 +130,8 @@ class ExitThresholdsForm(Form):
         return {"type": "array", "items": one, "minItems": 1}
 
 
+# How many of the rows in which predictions differ have a label, and have none.
 LABELS: Final = Record(Fields((Field("labelled", Whole()), Field("unlabelled", Whole()))))
-"""How many of the rows in which predictions differ have a label, and have none."""
 
 
 def _end_agrees(part: Reader, end: Values) -> None:
@@ -146,6 +146,8 @@ def _end_agrees(part: Reader, end: Values) -> None:
         )
 
 
+# Where more labels could lead to at best: thresholds, the walk that has them, and the rows that
+# take each exit there. It was computed from rows that the certificate does not keep.
 BEST_END: Final = Record(
     Fields(
         (
@@ -156,8 +158,6 @@ BEST_END: Final = Record(
         agree=_end_agrees,
     )
 )
-"""Where more labels could lead to at best: thresholds, the walk that has them, and the rows that
-take each exit there. It was computed from rows that the certificate does not keep."""
 
 
 @dataclass(frozen=True)
@@ -318,6 +318,7 @@ def _declared_agrees(part: Reader, declared: Values) -> None:
     _rising(part, "costs", tuple(accumulate(costs)))
 
 
+# A sequence of thresholds that a fold declared, with the models that it chose.
 DECLARED: Final = Record(
     Fields(
         (
@@ -333,7 +334,6 @@ DECLARED: Final = Record(
     made=lambda values: Declared(**values),
     parts=vars,
 )
-"""A sequence of thresholds that a fold declared, with the models that it chose."""
 
 
 def cascade_fields(claim: Any, procedure: Any) -> Fields:

@@ -22,9 +22,9 @@ from pacbound.stats.binomial import binomial_sf
 if TYPE_CHECKING:
     from pacbound.claims.cascade.certificate import CascadeCertificate
 
+# Exits seem to beat the slow model if so many of the rows on which only one of the two is right
+# would be theirs with at most this chance, were either equally likely to be right (sign test).
 SEEM_TO_BEAT: Final = 1e-3
-"""Exits seem to beat the slow model if so many of the rows on which only one of the two is right
-would be theirs with at most this chance, were either equally likely to be right (sign test)."""
 
 NOTED: Final = {
     "too few to tell": (
@@ -49,6 +49,7 @@ _SATURATED: Final = (
 _DIFFERING: Final = "{differ} of {n} rows have score 1.0 and another answer than the slow model's"
 _UNLABELLED: Final = " ({unlabelled} of the losses only because they have no label)"
 _BREAKS, _CLOSE = "which alone breaks xi = {xi}", "too close to xi = {xi} for this many rows"
+# A sentence for each code of a refusal.
 REFUSALS: Final[Mapping[str, str]] = {
     "too-few": "{n} rows cannot certify {xi} at a chance of {delta}, even if no row is lost.",
     "saturated": f"{_SATURATED}, {_BREAKS}. {_SCORE}",
@@ -94,7 +95,6 @@ REFUSALS: Final[Mapping[str, str]] = {
     "nearly-differing": f"{_DIFFERING}, {_CLOSE}. {_SCORE}",
     "unexplained": "The counts do not support the claim.",
 }
-"""A sentence for each code of a refusal."""
 
 _SHARES: Final = ("xi", "delta")
 

@@ -30,29 +30,29 @@ WARNING: Final = (
     "labels were seen. Others, picked after a look at these very rows, carry no guarantee: use "
     "them to plan the next certificate, on fresh rows."
 )
+# What the values of one certificate may take, by its own account; a busy machine takes longer.
 SECONDS: Final = 5.0
-"""What the values of one certificate may take, by its own account; a busy machine takes longer."""
 
+# The seconds that `Certificate.work` counts in.
 _UNIT_OF_WORK: Final = 10.0
-"""The seconds that `Certificate.work` counts in."""
 
+# Seconds that the region of an exact cascade takes however few its rows are.
 _LEAST: Final = 0.08
-"""Seconds that the region of an exact cascade takes however few its rows are."""
 
 _NEXT_TO_NOTHING: Final = 1e-3
+# Seconds that deciding takes for each group, whatever its rows are.
 _EACH_GROUP: Final = 0.005
-"""Seconds that deciding takes for each group, whatever its rows are."""
 
 _STRICTER: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _LOOSER: Final = (1.25, 1.5, 2.0)
 _DELTAS: Final = (0.001, 0.01, 0.1, 1.0)
 _LOOSER_DELTAS: Final = (3.0, 10.0)
 _LARGEST_DELTA: Final = 0.5
+# A smaller one leaves nothing for each of many bins.
 _SMALLEST_DELTA: Final = 1e-300
-"""A smaller one leaves nothing for each of many bins."""
+# How many values of xi and of delta are tried, the stricter ones and the own; the first that does
+# not take too long.
 _SHAPES: Final = ((10, 4), (10, 3), (5, 3), (5, 2), (5, 1), (2, 1))
-"""How many values of xi and of delta are tried, the stricter ones and the own; the first that does
-not take too long."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Explorer:
     deltas: tuple[float, ...]
     own: tuple[int, int]
     readings: tuple[tuple[Reading, ...], ...]
+    # About how long it took, by the certificate's own account.
     seconds: float
-    """About how long it took, by the certificate's own account."""
 
 
 def explored(

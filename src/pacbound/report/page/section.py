@@ -54,12 +54,12 @@ def status(entry: Entry) -> str:
     return "failed" if not entry.verified else "certified" if entry.certified else "refused"
 
 
+# A sign and a word for each, so that nobody needs the colour.
 VERDICTS = {
     "failed": ("✕", "NOT VERIFIED"),
     "refused": ("⚠", "REFUSED"),
     "certified": ("✓", "CERTIFIED"),
 }
-"""A sign and a word for each, so that nobody needs the colour."""
 
 
 def verdict(entry: Entry) -> Markup:

@@ -31,20 +31,22 @@ from pacbound.report.page.section import Detail, alarms, claim_of, section, stat
 from pacbound.says import exact
 from pacbound.version import VERSION
 
+# Bytes. A page is sent by mail and opened on phones.
 LARGEST_PAGE: Final = 500_000
-"""Bytes. A page is sent by mail and opened on phones."""
 
+# What the explorers of all certificates may take, by their own account.
 _SECONDS_IN_ALL: Final = 20.0
-"""What the explorers of all certificates may take, by their own account."""
 
+# How much is shown: the most that fits into a page.
 _DETAILS: Final = (
     Detail(figures=6, rows=40, groups=50, explorers=True),
     Detail(figures=2, rows=12, groups=20, explorers=True),
     Detail(figures=1, rows=6, groups=5, explorers=False),
     Detail(figures=0, rows=0, groups=3, explorers=False),
 )
-"""How much is shown: the most that fits into a page."""
 
+# The colours of the figures by what they mean; on a dark page blue is sky blue, and vermilion
+# orange, which are as easy to tell apart.
 _COLOURS: Final = {
     "certified": palette.CERTIFIED,
     "certified-dark": palette.ROWS,
@@ -53,8 +55,6 @@ _COLOURS: Final = {
     "rows": palette.ROWS,
     "unknown": palette.UNKNOWN,
 }
-"""The colours of the figures by what they mean; on a dark page blue is sky blue, and vermilion
-orange, which are as easy to tell apart."""
 
 
 @dataclass(frozen=True)

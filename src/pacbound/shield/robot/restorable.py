@@ -19,8 +19,8 @@ try:
 except ImportError as error:
     raise MissingDependencyError.for_extra(str(error.name), "shield", "RestorableMujoco") from None
 
+# A function of the environment that answers yes or no.
 Asked = Callable[[Any], Any]
-"""A function of the environment that answers yes or no."""
 
 
 class RestorableMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):

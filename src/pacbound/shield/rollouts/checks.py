@@ -30,13 +30,13 @@ from pacbound.stats.arguments import whole_number
 
 _SEEDS = 3
 _STEPS = 30
+# Enough to disturb what is not restored; a backup that never stands still may be simulated for very
+# long.
 _BACKUP_STEPS = 50
-"""Enough to disturb what is not restored; a backup that never stands still may be simulated for
-very long."""
 
+# What is seen of a rollout at one step: the observation, and whether it is terminated, truncated,
+# unsafe.
 _Moment = tuple[Any, tuple[bool, bool, bool]]
-"""What is seen of a rollout at one step: the observation, and whether it is terminated, truncated,
-unsafe."""
 
 
 def rehearse(task: Task, seeds: Iterable[int], *, trust_clearance: bool) -> None:

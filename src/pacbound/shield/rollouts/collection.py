@@ -38,10 +38,10 @@ try:
 except ImportError:
     raise MissingDependencyError.for_extra("joblib", "shield", "Collecting rollouts") from None
 
+# Called with the share of the rollouts that are done, from 0 to 1.
 Progress = Callable[[float], None]
-"""Called with the share of the rollouts that are done, from 0 to 1."""
+# What makes the arrays of a chunk of seeds; it must be picklable.
 Job = Callable[[NDArray[np.int64]], Mapping[str, NDArray[Any]]]
-"""What makes the arrays of a chunk of seeds; it must be picklable."""
 
 _LONGEST_ERROR = 200
 _ROUND = 4

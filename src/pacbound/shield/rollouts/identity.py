@@ -38,8 +38,8 @@ from typing import Any
 
 import numpy as np
 
+# The key of a plan that lists the parts without an identity.
 UNIDENTIFIED = "unidentified"
-"""The key of a plan that lists the parts without an identity."""
 
 _PLAIN = (int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
 _NOT_OF_A_CLASS = {"__doc__", "__module__", "__dict__", "__weakref__", "_abc_impl", "__slotnames__"}

@@ -24,17 +24,17 @@ from pacbound.shield.rollouts.identity import UNIDENTIFIED, digest_of, name_of
 from pacbound.shield.rollouts.world import Environment, World, make_world, registered
 from pacbound.stats.arguments import whole_number, whole_numbers
 
+# The key of `info` that says whether the goal was reached, or a function of the environment and
+# `info`.
 Success = str | Callable[[Any, Mapping[str, Any]], Any]
-"""The key of `info` that says whether the goal was reached, or a function of the environment and
-`info`."""
 
+# What is told from others by its identity.
 PARTS = ("environment", "environment_options", "policy", "backup", "danger", "success")
-"""What is told from others by its identity."""
 
 
+# The step of the backup that is simulated from the start; the one that labels state t has step t +
+# 1.
 START = 0
-"""The step of the backup that is simulated from the start; the one that labels state t has step t +
-1."""
 
 
 class Role(IntEnum):

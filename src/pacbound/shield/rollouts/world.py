@@ -27,8 +27,8 @@ try:
 except ImportError:
     raise MissingDependencyError.for_extra("gymnasium", "shield", "Making rollouts") from None
 
+# The name of a registered environment, or a function without arguments that makes one.
 Environment = str | Callable[[], Any]
-"""The name of a registered environment, or a function without arguments that makes one."""
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ def _refuse_wrappers(env: Any) -> None:
         layer = layer.env
 
 
+# The name of an observation that is one array.
 WHOLE = ""
-"""The name of an observation that is one array."""
 
 
 def flattened(observation: Any, name: str = WHOLE) -> dict[str, NDArray[Any]]:

@@ -45,8 +45,8 @@ from pacbound.sources.notation import FALSE, TRUE
 from pacbound.sources.paths import format_of, partitions_beside, partitions_of
 
 Result = TypeVar("Result")
+# Classes are not here: what names one is decided on distinct values, outside of SQL.
 Kind = Literal["number", "number or nothing", "flag", "name"]
-"""Classes are not here: what names one is decided on distinct values, outside of SQL."""
 
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 

@@ -40,11 +40,12 @@ from pacbound.sources.paths import (
     suffix_of,
 )
 
+# All cores of this machine.
 HERE = "local[*]"
-"""All cores of this machine."""
 
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc"}
 
+# What must hold while rows are counted, whatever the session is set to.
 SETTINGS = {
     # Else the column C of one file is taken for the c of another.
     "spark.sql.caseSensitive": "true",
@@ -54,7 +55,6 @@ SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
 }
-"""What must hold while rows are counted, whatever the session is set to."""
 
 
 def local_files(paths: Sequence[str]) -> list[Path]:

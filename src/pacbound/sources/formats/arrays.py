@@ -31,6 +31,7 @@ from pacbound.sources.values import Values, values_of
 _ROWS = 2**20
 _LAST_LETTER = 0x10FFFF
 _ARRAY = np.lib.format.MAGIC_PREFIX
+# What zipfile raises for an archive that is damaged, or of a kind that it cannot read.
 _BROKEN = (
     ValueError,
     OSError,
@@ -41,14 +42,14 @@ _BROKEN = (
     zlib.error,
     lzma.LZMAError,
 )
-"""What zipfile raises for an archive that is damaged, or of a kind that it cannot read."""
 
+# Bytes of one row; what is beyond is not a column of a table.
 _WIDEST_ROW = 2**26
-"""Bytes of one row; what is beyond is not a column of a table."""
 
+# Bytes of an array stored by columns, which has to be held as a whole to get at its rows.
 _LARGEST_TURNED = 2**30
-"""Bytes of an array stored by columns, which has to be held as a whole to get at its rows."""
 
+# What NumPy raises for a header that it cannot read, which it takes apart as Python code.
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -61,7 +62,6 @@ _UNREADABLE = (
     MemoryError,
     EOFError,
 )
-"""What NumPy raises for a header that it cannot read, which it takes apart as Python code."""
 
 
 @dataclass(frozen=True)

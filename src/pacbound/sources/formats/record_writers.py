@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError
 from pacbound.sources.formats.records import RecordRows
 
+# Rows in a row group of Parquet.
 _GROUP = 2**20
-"""Rows in a row group of Parquet."""
 
 
 class DelimitedWriter:

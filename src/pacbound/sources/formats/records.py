@@ -27,8 +27,8 @@ except ImportError:
 from pacbound.sources.notation import FALSE, TRUE
 from pacbound.sources.values import MISSING, Values
 
+# What Arrow raises about a file that it cannot read.
 UnreadableError = (pyarrow.ArrowException, OSError)
-"""What Arrow raises about a file that it cannot read."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from pacbound.sources.paths import format_of, partitions_beside
 
 _ROWS = 2**16
 _FILE = b"ARROW1"
+# Record batches, with the share that is read after each.
 _Records: TypeAlias = Iterator[tuple[float, Any]]
-"""Record batches, with the share that is read after each."""
 
 
 class TypedFile:

@@ -45,8 +45,8 @@ _DIFFER: Final = "differ"
 _EXACT_FLOATS: Final = 2**53
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
+# What stands for all numbers that are not whole, so that a column of scores is one value.
 _FRACTION: Final = float("inf")
-"""What stands for all numbers that are not whole, so that a column of scores is one value."""
 
 
 @dataclass(frozen=True)

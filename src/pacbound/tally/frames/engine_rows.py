@@ -108,17 +108,17 @@ class Flag:
 
 MISSING: Final = -1.0
 BELOW: Final = -2.0
+# The keys of what is not a score. A score in (0, 1] is its own key, and cell k has the key k + 3,
+# -1 included.
 ABOVE: Final = -3.0
-"""The keys of what is not a score. A score in (0, 1] is its own key, and cell k has the key k + 3,
--1 included."""
 
+# The key of a rollout that was lost at its start, whose score is -inf.
 LOST: Final = 2.0
-"""The key of a rollout that was lost at its start, whose score is -inf."""
 
 _FIRST: Final = 3.0
 _MARGIN: Final = 2.0**-50
+# Edges become a nested expression, which engines compile.
 _MOST_EDGES: Final = 1025
-"""Edges become a nested expression, which engines compile."""
 
 
 def cell_key(score: nw.Expr, grid: Bins | DyadicGrid, *, lost: bool = False) -> nw.Expr:
@@ -244,13 +244,13 @@ def check_scores(
     )
 
 
+# Added to the key of a final score that is not a score.
 _OF_FINAL: Final = -10.0
-"""Added to the key of a final score that is not a score."""
 
 _SWAPPED: Final = -20.0
+# What stands for every fraction, so that a column of scores does not make as many groups as it has
+# rows.
 _FRACTION: Final = inf
-"""What stands for every fraction, so that a column of scores does not make as many groups as it has
-rows."""
 
 
 class EngineRows:

@@ -34,12 +34,12 @@ from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, RowSteps, answers_of
 from pacbound.tally.rows import Rows, Slot
 
+# Values to choose among inside an engine, which compiles them.
 _MOST: Final = 20_000
-"""Values to choose among inside an engine, which compiles them."""
 
 _GROUP: Final = "group"
+# The group of a row while columns are added to a lazy frame.
 _COPY: Final = "pac_group"
-"""The group of a row while columns are added to a lazy frame."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 

@@ -13,11 +13,11 @@ from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.questions.question import Judged, Question, Scope
 
+# All questions by their names.
 QUESTIONS: Mapping[str, Question] = {
     question.kind: question
     for question in (CALIBRATION, ABSTENTION, CASCADE, ROLLOUTS, SCORE_BY_POSITIVE, LABEL_SCORES)
 }
-"""All questions by their names."""
 
 
 def question_named(question: Any) -> Question:

@@ -33,21 +33,21 @@ from pacbound.tally.rows import Integers, Rows, Slot
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
+# The exit's answer is the slow model's; it alone is right; it alone is wrong; neither is right.
 LABELLED_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
-"""The exit's answer is the slow model's; it alone is right; it alone is wrong; neither is right."""
 
+# The last: the exit's answer is not the slow model's, and the row has no label.
 EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
-"""The last: the exit's answer is not the slow model's, and the row has no label."""
 
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
 TWO_MODELS = DyadicGrid(16)
 MORE_MODELS = DyadicGrid(10)
+# The group that all rows are in, where groups overlap.
 ALL_ROWS = "all rows"
-"""The group that all rows are in, where groups overlap."""
 
+# Joint outcomes are more than 4 to the power of the exits; beyond this their table outgrows the
+# data.
 MOST_EXITS = 5
-"""Joint outcomes are more than 4 to the power of the exits; beyond this their table outgrows the
-data."""
 
 
 @dataclass(frozen=True, kw_only=True)

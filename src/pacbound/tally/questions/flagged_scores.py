@@ -134,6 +134,6 @@ ROLLOUTS = FlaggedScores(
     lowest_cell=-1,
     lost_is="unsafe",
 )
+# The same without the danger at the first un-recoverable state, which says nothing about safe
+# rollouts.
 ALARMED_ROLLOUTS = replace(ROLLOUTS, columns=ROLLOUTS.columns[:2])
-"""The same without the danger at the first un-recoverable state, which says nothing about safe
-rollouts."""

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
 
+# The slot, and the name, of the column that holds the group of each row.
 _GROUPS: Final = "groups"
-"""The slot, and the name, of the column that holds the group of each row."""
 
+# The scopes in which a row may be counted in several tables.
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
-"""The scopes in which a row may be counted in several tables."""
 
 
 @dataclass(frozen=True)
