@@ -1,20 +1,17 @@
-"""The page on architecture is true: what it names exists, and a row takes the way that it says."""
+"""The page on architecture is true: what it names exists, and a job enters the files
+that it says."""
 
 from __future__ import annotations
 
 import re
-import sys
-import threading
 from pathlib import Path
-from types import FrameType
 
-import numpy as np
 import pytest
+from tests.surface.walks import WALKS, Walk, told, walked
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"`((?:[\w.]+/)+[\w.]+|[\w]+\.(?:md|toml|yml))`")
-STEP = re.compile(r"^\d+\. .*$", re.MULTILINE)
 
 
 def _section(title: str) -> str:
@@ -35,38 +32,13 @@ def test_every_package_has_its_line() -> None:
     assert packages == {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
 
 
-def test_a_row_passes_every_file_of_its_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import pyarrow
-    import pyarrow.parquet
-    from typer.testing import CliRunner
+def test_the_page_is_short() -> None:
+    words = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL).split()
+    assert len(words) <= 900
 
-    from pacbound.cli.app import app
 
-    monkeypatch.chdir(tmp_path)
-    confidence = np.linspace(0, 1, 101)
-    table = pyarrow.table({"c": confidence, "ok": confidence > 0.5})
-    pyarrow.parquet.write_table(table, "f.parquet")
-    command = re.search(r"```sh\npacbound (.*)\n```", _section("The way of a row"))
-    assert command is not None
-
-    passed: set[str] = set()
-
-    def see(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            passed.add(frame.f_code.co_filename)
-
-    before = sys.getprofile()
-    threading.setprofile(see)
-    sys.setprofile(see)
-    try:
-        result = CliRunner().invoke(app, command[1].split())
-    finally:
-        sys.setprofile(before)
-        threading.setprofile(None)
-    assert result.exit_code == 0
-    steps = "\n".join(STEP.findall(_section("The way of a row")))
-    on_the_way = {str(ROOT / name) for name in NAMED.findall(steps)}
-    assert len(on_the_way) > 20
-    assert on_the_way - passed == set()
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.title)
+def test_a_job_enters_the_files_that_the_page_names(walk: Walk, tmp_path: Path) -> None:
+    files = walked(walk, tmp_path)
+    assert told(walk.title, PAGE) == files, "python -m tests.surface.walks --write"
+    assert len(files) <= walk.most
