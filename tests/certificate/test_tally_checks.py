@@ -8,9 +8,9 @@ from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
 from pacbound import Tally, calibrate, certify_shield
 from pacbound.claims.cascade import certify_cascade
-from pacbound.claims.tables import exact_sum
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade, joint_walk, threshold
+from pacbound.stats.arguments import exact_sum
 from pacbound.tally.grids import DyadicGrid, EqualWidthBins
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from pacbound.claims import KINDS, claim_of
-from pacbound.claims.assumptions import ASSUMED, assumed
+from pacbound.claims.assumptions import ASSUMED, assumed_of_drawn
 from pacbound.tally.draws import Drawn
 
 PAGE = (Path(__file__).parents[2] / "docs" / "procedures.md").read_text(encoding="utf-8")
 DRAWS = [
-    None,
     Drawn("strata", 3, 3),
     Drawn("weights", 3, 3, 0, 1.0),
     Drawn("clusters", 3, 3, 0),
@@ -25,7 +24,8 @@ def _names() -> set[str]:
     procedures = [one for claim in claims for one in claim.procedures.values()]
     ids = [(*procedure.assumes, "groups-beforehand") for procedure in procedures]
     ids += [claim.may_assume for claim in claims]
-    return {name for one in ids for drawn in DRAWS for name in assumed(one, drawn)}
+    drawn = {name for one in ids for draw in DRAWS for name in assumed_of_drawn(one, draw)}
+    return drawn.union(*ids)
 
 
 def test_every_name_has_its_sentence_and_every_sentence_is_used() -> None:

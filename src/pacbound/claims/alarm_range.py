@@ -28,7 +28,6 @@ from pacbound.claims.recall import RecallCertificate
 from pacbound.claims.shield import Rate, ShieldCertificate
 from pacbound.claims.tables import (
     DRAWN,
-    counted_values,
     head,
     histogram_cells,
     histograms_of,
@@ -302,7 +301,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         if evidence.scope != "top":
             raise InvalidValueError("A range is of all rows together: count them without groups.")
         ((_, counts),) = histograms_of(evidence, procedure.question)
-        return {**counted_values(self, procedure.name, evidence, wishes), "counts": counts}
+        return {**self.counted_values(procedure.name, evidence, wishes), "counts": counts}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """Both claims, and the thresholds that keep both."""

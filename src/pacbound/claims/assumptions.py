@@ -181,10 +181,8 @@ ASSUMED: Final[Mapping[str, str]] = {
 _ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
 
 
-def assumed(ids: Iterable[str], drawn: Drawn | None) -> tuple[str, ...]:
+def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
     """The names of what is assumed, where rows were drawn as `drawn` says."""
-    if drawn is None:
-        return tuple(ids)
     if drawn.by == "strata":
         return (*ids, "strata-beforehand", "strata-shares")
     if drawn.by == "weights":

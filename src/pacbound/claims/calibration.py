@@ -15,20 +15,16 @@ from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
     CalibrationWatch,
-    dense_counts,
     shares,
 )
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, interval_work, sealed
 from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.claims.tables import (
     DRAWN,
-    counted_values,
-    exact_sum,
     groups_of,
     head,
     require_drawn,
     require_groups,
-    require_is_tally,
     scope_field,
     tables_field,
 )
@@ -41,11 +37,17 @@ from pacbound.figures.bins import Bins as DrawnBins
 from pacbound.figures.bins import intervals_by_bin
 from pacbound.forms import DELTA, Ask, AskedForm, Choice, Form, Whole
 from pacbound.measure import Measure, Sample
-from pacbound.procedures.calibration import Correction, Side, cell_intervals, checked_intervals
+from pacbound.procedures.calibration import (
+    Correction,
+    Side,
+    cell_intervals,
+    checked_intervals,
+    dense_counts,
+)
 from pacbound.says import Says, Sentence, confidence, count, exact
 from pacbound.sources import file_fingerprint
 from pacbound.sources.paths import are_paths, expanded
-from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.columns import as_scores
 from pacbound.tally.grids import (
     DEFAULT_BINS,
@@ -64,7 +66,7 @@ from pacbound.tally.questions.correctness import CALIBRATION
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.row_rules import RowRule, RowSteps
-from pacbound.tally.tally import Tally
+from pacbound.tally.tally import Tally, require_is_tally
 
 # Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a few
 # kilobytes can name more.
@@ -280,7 +282,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         _require_calibration(evidence)
         (procedure,) = self.procedures
         asked = {name: wishes[name] for name in _KEPT}
-        counted = counted_values(self, procedure, evidence, asked)
+        counted = self.counted_values(procedure, evidence, asked)
         return {**counted, "bins": evidence.grid, "tables": _tables_of(evidence)}
 
     def decided(self, values: Values) -> dict[str, Any]:
@@ -288,7 +290,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         is right: another SciPy computes other last digits.
         """
         tables, scope = values["tables"], values["scope"]
-        trials, successes = dense_counts(values)
+        trials, successes = dense_counts(tables, values["bins"].n_cells)
         options = {
             "delta": values["delta"],
             "correction": values["correction"],

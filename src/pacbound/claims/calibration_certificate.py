@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.certificate import Certificate
-from pacbound.claims.claim import Values, sealed
+from pacbound.claims.claim import sealed
 from pacbound.claims.tables import groups_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.calibration import Correction, Side
+from pacbound.procedures.calibration import Correction, Side, dense_counts
 from pacbound.stats.arguments import whole_numbers
 from pacbound.stats.betting import Bets, joined, loss_bets
 from pacbound.tally.columns import (
@@ -182,12 +182,12 @@ class CalibrationCertificate(Certificate):
     @cached_property
     def trials(self) -> Integers:
         """How many rows fell into each bin, of shape (tables, bins)."""
-        return sealed(dense_counts(self.values)[0])
+        return sealed(dense_counts(self.values["tables"], self.grid.n_cells)[0])
 
     @cached_property
     def successes(self) -> Integers:
         """How many of them were predicted right, of shape (tables, bins)."""
-        return sealed(dense_counts(self.values)[1])
+        return sealed(dense_counts(self.values["tables"], self.grid.n_cells)[1])
 
     @cached_property
     def lower(self) -> Floats:
@@ -372,17 +372,6 @@ def _is_single(confidence: Any) -> bool:
     """Whether it is one number, as Python, NumPy or a tensor holds it, and not a column."""
     plain = isinstance(confidence, int | float) and not isinstance(confidence, bool)
     return plain or getattr(confidence, "ndim", None) == 0
-
-
-def dense_counts(values: Values) -> tuple[Integers, Integers]:
-    """The trials and the successes of all bins, empty ones included, of shape (tables, bins)."""
-    shape = len(values["tables"]), values["bins"].n_cells
-    trials, successes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for place, table in enumerate(values["tables"]):
-        seen = table["counts"]
-        trials[place, seen["cells"]] = seen["wrong"] + seen["right"]
-        successes[place, seen["cells"]] = seen["right"]
-    return trials, successes
 
 
 def shares(successes: Integers, trials: Integers) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import assumed
+from pacbound.claims.assumptions import assumed_of_drawn
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
@@ -118,7 +118,8 @@ class Claim(ABC, Generic[C]):
     ) -> tuple[str, ...]:
         """The names of what is assumed of the rows that were counted."""
         groups = () if scope == "top" else ("groups-beforehand",)
-        return assumed((*procedure.assumes, *groups), drawn)
+        ids = (*procedure.assumes, *groups)
+        return ids if drawn is None else assumed_of_drawn(ids, drawn)
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if columns or row options do not go with what was asked for, before a row is
@@ -134,6 +135,17 @@ class Claim(ABC, Generic[C]):
         """What a document holds of the data, and of what was asked for. Evidence is mostly a
         tally; a batch and a bundle bring their own.
         """
+
+    def counted_values(self, procedure: str, evidence: Tally, asked: Values) -> dict[str, Any]:
+        """What every document holds of a tally but its tables, and what was asked for."""
+        return {
+            **asked,
+            "kind": self.kind,
+            "procedure": procedure,
+            "n": evidence.rows,
+            "scope": evidence.scope,
+            "drawn": evidence.drawn,
+        }
 
     @abstractmethod
     def decided(self, values: Values) -> dict[str, Any]:
@@ -279,7 +291,8 @@ def certify(
     row is read.
     """
     wishes = claim.wishes(asked)
-    require_row_options(rows, [*columns, *asked])
+    if rows:
+        require_row_options(rows, [*columns, *asked])
     if not isinstance(data, Tally):
         given = frozenset(name for name, value in columns.items() if value is not None)
         claim.require_columns(given, wishes)

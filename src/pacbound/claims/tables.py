@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from pacbound.claims.assumptions import ASSUMED
 from pacbound.claims.claim import Cells, Procedure
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.fields import Field, Fields, Tables, Values, closed_object
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
-from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.table import in_order
-from pacbound.tally.tally import Tally
+from pacbound.tally.tally import Tally, require_is_tally
 
 
 class Assumes(Form):
@@ -109,18 +109,6 @@ def groups_of(values: Values) -> tuple[str, ...]:
 def group_prefix(table: Values) -> str:
     """What the name of a cell begins with where there are groups."""
     return "" if table["group"] is None else f"group {printable(table['group'])}, "
-
-
-def counted_values(claim: Any, procedure: str, evidence: Tally, asked: Values) -> dict[str, Any]:
-    """What every document holds of a tally but its tables, and what was asked for."""
-    return {
-        **asked,
-        "kind": claim.kind,
-        "procedure": procedure,
-        "n": evidence.rows,
-        "scope": evidence.scope,
-        "drawn": evidence.drawn,
-    }
 
 
 def histograms_of(
@@ -230,18 +218,3 @@ def require_tally(tally: Tally, kind: str, grid: DyadicGrid, *, lowest: int, col
             f"{tally!r} has cells that are not on its grid: expected {lowest} to "
             f"{grid.n_cells - 1}. Count again."
         )
-
-
-def require_is_tally(tally: Any) -> None:
-    """Raise unless it is a tally at all."""
-    if not isinstance(tally, Tally):
-        raise InvalidTypeError(
-            f"tally is of type {type(tally).__name__}: expected a Tally, as Tally.count "
-            "gives, or Tally.load."
-        )
-
-
-def exact_sum(counts: NDArray[np.int64]) -> int:
-    """The sum of `counts`, however large: sums in int64 wrap around without a word."""
-    high, low = counts >> 32, counts & 0xFFFFFFFF
-    return (int(high.sum()) << 32) + int(low.sum())

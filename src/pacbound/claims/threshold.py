@@ -21,7 +21,6 @@ from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Told, Values
 from pacbound.claims.tables import (
     DRAWN,
-    counted_values,
     head,
     histogram_cells,
     histograms_of,
@@ -254,7 +253,7 @@ class ThresholdClaim(Claim[C]):
                     "own."
                 )
         tables = [{"group": group, "counts": counts} for group, counts in found]
-        return {**counted_values(self, procedure.name, evidence, wishes), "tables": tables}
+        return {**self.counted_values(procedure.name, evidence, wishes), "tables": tables}
 
     def named(self, values: Values, question: str) -> dict[str, Any]:
         """What was counted and asked for, with the names of the claim and its procedure."""

@@ -31,8 +31,6 @@ from pacbound.claims.pools import (
 )
 from pacbound.claims.tables import (
     DRAWN,
-    counted_values,
-    exact_sum,
     groups_of,
     head,
     histogram_cells,
@@ -56,7 +54,7 @@ from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Says, Sentence, Value
-from pacbound.stats.arguments import is_one_of, real_number
+from pacbound.stats.arguments import exact_sum, is_one_of, real_number
 from pacbound.stats.binomial import bonferroni_level
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
@@ -336,7 +334,7 @@ class WalkClaim(Claim[C]):
                     delta=level,
                     first=_first(asked),
                 )
-        return {**counted_values(self, name, evidence, asked), "tables": tables}
+        return {**self.counted_values(name, evidence, asked), "tables": tables}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """All thresholds that hold in each table, at an equal share of delta."""

@@ -17,10 +17,11 @@ Tails are summed in decimal arithmetic, so that nobody has to trust a special fu
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from functools import lru_cache
 from math import nextafter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,19 @@ _CONTEXT = Context(prec=45, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # More than the share of itself that a tail below can be off by.
 _ROUNDING = Decimal("1e-25")
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097")
+
+
+def dense_counts(tables: Sequence[Mapping[str, Any]], n_cells: int) -> tuple[Integers, Integers]:
+    """The trials and the successes of all cells, of shape (tables, cells), from the `counts` of
+    those that hold rows.
+    """
+    shape = len(tables), n_cells
+    trials, successes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place, table in enumerate(tables):
+        seen = table["counts"]
+        trials[place, seen["cells"]] = seen["wrong"] + seen["right"]
+        successes[place, seen["cells"]] = seen["right"]
+    return trials, successes
 
 
 def cell_intervals(

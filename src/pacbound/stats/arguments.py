@@ -159,6 +159,12 @@ def is_one_of(value: Any, choices: Iterable[str | None]) -> bool:
     return (value is None or isinstance(value, str)) and value in tuple(choices)
 
 
+def exact_sum(counts: NDArray[np.int64]) -> int:
+    """The sum of `counts`, however large: sums in int64 wrap around without a word."""
+    high, low = counts >> 32, counts & 0xFFFFFFFF
+    return (int(high.sum()) << 32) + int(low.sum())
+
+
 def successes_of_trials(successes: Any, trials: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Both as int64 of one shape, no success without a trial."""
     hits, attempts = whole_numbers(successes, "successes"), whole_numbers(trials, "trials")

@@ -164,6 +164,8 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
 
 def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) -> Counting:
     """A count that has not begun, if what is said about classes goes with the question."""
+    if not options:
+        return Counting(question)
     given = options_about("classes", options)
     rule, silent = ClassRule.of(**given), ClassRule()
     said = [name for name in given if getattr(rule, name) != getattr(silent, name)]

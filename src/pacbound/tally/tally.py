@@ -29,7 +29,7 @@ from pacbound.tally.document import (
 from pacbound.tally.draws import Drawn, Numbers, described_way
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.questions import Question, Scope, by_name, question_named
+from pacbound.tally.questions import Question, Scope, question_named
 from pacbound.tally.rows import Integers
 from pacbound.tally.table import in_order, merge_cells
 
@@ -178,8 +178,8 @@ class Tally:
         >>> Tally.count("calibration", confidence="score", correct="right", data="day.npz")
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
-        asked = question_named(question)
-        passed = {**by_name(asked, columns), **given}
+        asked = question if isinstance(question, Question) else question_named(question)
+        passed = {**asked.by_name(columns), **given}
         present = {name: value for name, value in passed.items() if value is not None}
         if isinstance(data, Tally):
             return _as_it_is(asked, data, present)
@@ -435,3 +435,12 @@ def recorded_columns(columns: Mapping[str, Any], data: Any) -> dict[str, str]:
         for name, value in columns.items()
         if value is not None
     }
+
+
+def require_is_tally(tally: Any) -> None:
+    """Raise unless it is a tally at all."""
+    if not isinstance(tally, Tally):
+        raise InvalidTypeError(
+            f"tally is of type {type(tally).__name__}: expected a Tally, as Tally.count "
+            "gives, or Tally.load."
+        )

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import assumed
+from pacbound.claims.assumptions import assumed_of_drawn
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import (
     LABELS,
@@ -30,7 +30,7 @@ from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
 from pacbound.claims.provenance import Provenance
-from pacbound.claims.tables import counted_values, exact_sum, require_is_tally, require_tally
+from pacbound.claims.tables import require_tally
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable
@@ -50,6 +50,7 @@ from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.says import Says
+from pacbound.stats.arguments import exact_sum
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.stats.paired import labels_needed_by_walk, paired_test_work
 from pacbound.tally.questions.cascade import (
@@ -60,7 +61,7 @@ from pacbound.tally.questions.cascade import (
     with_unlabelled,
 )
 from pacbound.tally.row_rules import Exits, RowRule
-from pacbound.tally.tally import Tally
+from pacbound.tally.tally import Tally, require_is_tally
 
 Integers = NDArray[np.int64]
 Method = Literal["walk", "paths", "greedy", "front"]
@@ -256,7 +257,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         procedure = self._procedure(method, wishes["bound"], shared, partial=partial).name
         asked = {**wishes, "group_thresholds": shared}
         kept = {
-            **counted_values(self, procedure, evidence, asked),
+            **self.counted_values(procedure, evidence, asked),
             "tables": [
                 {
                     "group": name,
@@ -294,7 +295,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         costs = cascade_paths.checked_costs(declared.running_costs, exits + 1)
         procedure, asked = cascade_front.NAMES[wishes["bound"]], {**wishes, "costs": costs}
         return {
-            **counted_values(self, procedure, evidence, asked),
+            **self.counted_values(procedure, evidence, asked),
             "declared": replace(declared, cells=cells),
             "tables": [
                 {
@@ -418,7 +419,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
             ids = (*_ROWS, *_COMPARED, *groups, *_certified("differ", procedure.shared))
         elif grouped:
             ids = (*ids, "groups-beforehand")
-        return assumed(ids, values["drawn"])
+        drawn = values["drawn"]
+        return ids if drawn is None else assumed_of_drawn(ids, drawn)
 
     def work(self, values: Values) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""

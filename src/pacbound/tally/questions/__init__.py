@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -21,12 +21,12 @@ QUESTIONS: Mapping[str, Question] = {
 
 
 def question_named(question: Any) -> Question:
-    """A question by its name, or as it is.
+    """A question by its name.
 
     Parameters
     ----------
     question
-        One of the names in `QUESTIONS`, or a question, such as that of a claim.
+        One of the names in `QUESTIONS`.
 
     Returns
     -------
@@ -43,47 +43,11 @@ def question_named(question: Any) -> Question:
     >>> question_named("recall").outcomes
     ('negative', 'positive')
     """
-    if isinstance(question, Question):
-        return question
     if is_one_of(question, QUESTIONS):
         return QUESTIONS[question]
     listed = "; ".join(f"{name!r}: {', '.join(one.roles)}" for name, one in QUESTIONS.items())
     error = InvalidValueError if isinstance(question, str) else InvalidTypeError
     raise error(f"question={question!r} is not known: expected one of {listed}.")
-
-
-def by_name(question: Question, columns: Sequence[Any]) -> dict[str, Any]:
-    """Columns that were passed by their place, by name.
-
-    Parameters
-    ----------
-    question
-        The question, which has names for its columns, in order.
-    columns
-        What was passed.
-
-    Returns
-    -------
-    dict
-        The columns by name.
-
-    Raises
-    ------
-    InvalidTypeError
-        If there are more than the question has.
-
-    Examples
-    --------
-    >>> by_name(QUESTIONS["recall"], [[0.2, 0.9]])
-    {'score': [0.2, 0.9]}
-    """
-    names = [column.name for column in question.columns]
-    if len(columns) > len(names):
-        raise InvalidTypeError(
-            f"{len(columns)} columns were passed by their place: expected {', '.join(names)}. "
-            "Pass what else there is by name."
-        )
-    return dict(zip(names, columns, strict=False))
 
 
 def with_article(kind: str) -> str:
@@ -115,7 +79,6 @@ __all__ = [
     "Judged",
     "Question",
     "Scope",
-    "by_name",
     "question_named",
     "with_article",
 ]

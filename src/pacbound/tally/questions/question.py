@@ -227,6 +227,16 @@ class Question(ABC):
         """The columns that a caller may pass, by name; True for what must be there."""
         return {**{column.name: column.needed for column in self.columns}, _GROUPS: False}
 
+    def by_name(self, columns: Sequence[Any]) -> dict[str, Any]:
+        """Columns that were passed by their place, by name."""
+        names = [column.name for column in self.columns]
+        if len(columns) > len(names):
+            raise InvalidTypeError(
+                f"{len(columns)} columns were passed by their place: expected {', '.join(names)}. "
+                "Pass what else there is by name."
+            )
+        return dict(zip(names, columns, strict=False))
+
     def of_columns(self, **given: Any) -> Self:
         """The question about a table whose columns are named."""
         named = self._known(given)
