@@ -137,6 +137,14 @@ def test_a_name_that_is_nearly_one_is_suggested(pacbound: Run) -> None:
     assert "No such command 'xyz'." in pacbound("xyz", code=2).stderr
 
 
+def test_python_m_pacbound_is_the_command(pacbound: Run) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pacbound", "calibate"], capture_output=True, text=True, check=False
+    )
+    command = pacbound("calibate", code=2)
+    assert (done.returncode, done.stdout, done.stderr) == (2, command.stdout, command.stderr)
+
+
 def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
     program = (
         "import sys; sys.modules['rich'] = None; sys.argv = ['pacbound', 'show', 'c.json']\n"
