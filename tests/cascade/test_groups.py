@@ -164,7 +164,7 @@ def forged(certificate: CascadeCertificate, *path: Any, value: Any) -> Any:
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    # Without the digest of the counts, as the first certificates were: only recomputing is left.
+    # Without the digest of the counts, which may be left out: only recomputing is left.
     del document["counts_digest"]
     return {**document, "claim_digest": digest(document["claim"])}
 

@@ -54,8 +54,8 @@ MOST_WORK = 3.0
 EXPLAINED_WORK = 0.3
 
 _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
-# The first certificates were written without it, and are as valid.
-_LATER_PARTS = {"counts_digest"}
+# It follows from the claim: a document without it is as valid.
+_OPTIONAL_PARTS = {"counts_digest"}
 
 
 @dataclass(frozen=True)
@@ -760,8 +760,8 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
             f"{name} has schema {documents.shown(schema)}; this version reads {SCHEMA}. Upgrade "
             "pacbound."
         )
-    if set(document) - _LATER_PARTS != _PARTS:
-        odd = sorted((set(document) - _LATER_PARTS) ^ _PARTS)
+    if set(document) - _OPTIONAL_PARTS != _PARTS:
+        odd = sorted((set(document) - _OPTIONAL_PARTS) ^ _PARTS)
         raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
     try:
         claim = Reader(document["claim"], "claim")

@@ -144,7 +144,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     Raises
     ------
     InvalidTypeError, InvalidValueError, CertificateError
-        As `pacbound.VectorShield` does; and `InvalidValueError` if the environments do not say when
+        As `pacbound.shield.VectorShield` does; and `InvalidValueError` if the environments do not say when
         they are reset.
     gymnasium.error.ResetNeeded
         If `step` is called before the first `reset`.
