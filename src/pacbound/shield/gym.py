@@ -144,8 +144,8 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     Raises
     ------
     InvalidTypeError, InvalidValueError, CertificateError
-        As `pacbound.shield.VectorShield` does; and `InvalidValueError` if the environments do not say when
-        they are reset.
+        As `pacbound.shield.VectorShield` does; and `InvalidValueError` if the environments do not
+        say when they are reset.
     gymnasium.error.ResetNeeded
         If `step` is called before the first `reset`.
 
