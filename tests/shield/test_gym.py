@@ -163,6 +163,19 @@ def test_stepping_before_the_first_reset_is_refused() -> None:
         )
 
 
+@pytest.mark.parametrize("threshold", [-np.inf, 0.0])
+@pytest.mark.parametrize("given", [np.zeros(1, dtype=int), np.zeros(3, dtype=int), 0])
+def test_actions_of_the_wrong_shape_are_refused_even_if_every_shield_has_fired(
+    threshold: float, given: Any
+) -> None:
+    env = VectorShieldWrapper(
+        vector(2, AutoresetMode.NEXT_STEP), lambda _: given, leaning, threshold
+    )
+    env.reset(seed=0)
+    with pytest.raises(InvalidValueError, match="with 2 environments first"):
+        env.step(np.zeros(2, dtype=int))
+
+
 def test_resets_that_the_shield_would_not_see_are_refused() -> None:
     inside = gymnasium.wrappers.TimeLimit(gymnasium.wrappers.Autoreset(cart_pole()), 10)
     with pytest.raises(InvalidValueError, match="Put it around the shield"):

@@ -18,7 +18,7 @@ import numpy as np
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.shield.latch import Latch
-from pacbound.shield.policy import Takeover
+from pacbound.shield.policy import Takeover, merged
 
 try:
     import gymnasium
@@ -202,6 +202,9 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             raise ResetNeeded(_RESET_FIRST)
         live = ~self._resetting
         fired, taken = self._takeover.act(self._observations, lambda _: actions, live)
+        if fired.all():
+            # None of the agent's actions is taken; they show which shape the backup's must have.
+            taken = merged(fired, taken, actions)
         observations, rewards, terminated, truncated, infos = self.env.step(taken)
         danger = np.where(live, self.latch.score, np.nan)
         told = {"shield_fired": fired, "shield_override": fired.copy(), "shield_danger": danger}

@@ -292,17 +292,17 @@ class Takeover:
             return fired, self._backup.act(observation)
         if not fired.any():
             return fired, policy(observation)
-        return fired, _merged(fired, self._backup.act(observation), policy(observation))
+        return fired, merged(fired, self._backup.act(observation), policy(observation))
 
 
-def _merged(fired: NDArray[np.bool_], backup: Any, policy: Any) -> Any:
+def merged(fired: NDArray[np.bool_], backup: Any, policy: Any) -> Any:
     """The backup's actions where the shield has fired and the policy's elsewhere; composite actions
     part by part.
     """
     if isinstance(policy, dict) and isinstance(backup, dict) and policy.keys() == backup.keys():
-        return {key: _merged(fired, backup[key], policy[key]) for key in policy}
+        return {key: merged(fired, backup[key], policy[key]) for key in policy}
     if isinstance(policy, tuple) and isinstance(backup, tuple) and len(policy) == len(backup):
-        return tuple(_merged(fired, one, other) for one, other in zip(backup, policy, strict=True))
+        return tuple(merged(fired, one, other) for one, other in zip(backup, policy, strict=True))
     one, other = np.asarray(backup), np.asarray(policy)
     if one.shape != other.shape or one.shape[:1] != fired.shape:
         raise InvalidValueError(
