@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from pacbound.errors import InvalidValueError
 from pacbound.stats.hypergeometric import (
     chance_that_a_look_errs,
     hypergeometric_tail,
@@ -72,6 +73,12 @@ def test_tails_of_two_million_records_agree_with_mpmath(k: int) -> None:
 def test_a_tail_below_all_floats_is_rounded_up_not_to_zero() -> None:
     tail = hypergeometric_tail(0, population=10_000, marked=5_000, drawn=5_000)
     assert 0 < tail <= 1e-300
+
+
+@pytest.mark.parametrize(("marked", "drawn"), [(11, 3), (3, 11), (-1, 3), (3, -1)])
+def test_more_marked_or_drawn_than_there_are_is_refused(marked: int, drawn: int) -> None:
+    with pytest.raises(InvalidValueError, match="of 10 cannot be"):
+        hypergeometric_tail(0, population=10, marked=marked, drawn=drawn)
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.1, 0.5, 0.99])

@@ -372,7 +372,7 @@ def test_the_upper_bound_is_the_difference_of_two_binomial_bounds_that_share_del
     )
     bound = paired_upper(b, c, n, delta=delta)
     assert bound == pytest.approx(upper - lower, rel=1e-7)
-    assert paired_test(b, c, n, xi=max(float(bound), 1e-9), delta=delta, bound="pair")
+    assert paired_test(b, c, n, xi=max(bound, 1e-9), delta=delta, bound="pair")
 
 
 def test_the_upper_bound_of_no_outcomes_is_one() -> None:
@@ -417,6 +417,7 @@ def test_scalars_give_booleans_and_arrays_give_arrays() -> None:
     verdicts = paired_test([[0, 1], [2, 300]], 3, 500, xi=0.02, delta=0.01)
     assert verdicts.shape == (2, 2)
     assert verdicts.dtype == np.bool_
+    assert isinstance(paired_upper(3, 1, 100, delta=0.1), float)
     assert paired_upper([3, 4], [1, 1], 100, delta=0.1).shape == (2,)
     assert paired_test([], [], 500, xi=0.02, delta=0.01).shape == (0,)
 
@@ -470,6 +471,10 @@ def test_bad_arguments_raise_and_say_why(
 
 
 def test_bad_counts_raise_in_the_other_functions_too() -> None:
+    with pytest.raises(InvalidValueError, match="cannot be among"):
+        paired_upper(6, 5, 10, delta=0.1)
+    with pytest.raises(InvalidValueError, match=r"delta=1\.1"):
+        paired_upper(6, 3, 10, delta=1.1)
     with pytest.raises(InvalidValueError, match="b holds -1"):
         mcnemar_test(-1, 5, delta=0.1)
     with pytest.raises(InvalidValueError, match="delta=2"):

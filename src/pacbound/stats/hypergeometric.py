@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import failure_probability
 
 Floats = NDArray[np.float64]
@@ -62,6 +63,11 @@ def hypergeometric_tail(successes: int, *, population: int, marked: int, drawn: 
     float
         The probability, never below its exact value by more than one part in 10^9.
 
+    Raises
+    ------
+    InvalidValueError
+        If a number is negative, or more are marked or drawn than there are.
+
     Examples
     --------
     None of the two aces among five cards of ten: 8/10 * 7/9 * 6/8 * 5/7 * 4/6.
@@ -69,6 +75,11 @@ def hypergeometric_tail(successes: int, *, population: int, marked: int, drawn: 
     >>> round(hypergeometric_tail(0, population=10, marked=2, drawn=5), 6)
     0.222222
     """
+    if not (0 <= marked <= population and 0 <= drawn <= population):
+        raise InvalidValueError(
+            f"{marked} marked and {drawn} drawn of {population} cannot be: expected at least 0, "
+            "and at most as many as there are."
+        )
     if successes < max(0, drawn + marked - population):
         return 0.0
     if successes >= min(drawn, marked):

@@ -586,7 +586,7 @@ def paired_test(
     losses, gains, size = paired_counts(b, c, n)
     rate, level = positive_rate(xi), failure_probability(delta)
     if _is_pair(bound, size, level):
-        verdict = paired_upper(losses, gains, size, delta=level) <= rate
+        verdict = np.asarray(paired_upper(losses, gains, size, delta=level) <= rate)
     else:
         verdict = paired_region(size, xi=rate, delta=level).accepts(losses, gains)
     return _like(losses, verdict)
@@ -606,7 +606,7 @@ def paired_test_work(n: int, *, xi: float, delta: float) -> float:
     return 0.0 if _is_pair("exact", n, level) else region_work(n, xi=rate, delta=level)
 
 
-def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> NDArray[np.float64]:
+def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:
     """Upper confidence bound on P(loss) - P(gain) from `b` losses and `c` gains in `n` independent
     outcomes.
 
@@ -616,13 +616,16 @@ def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> NDArray
 
     Examples
     --------
-    >>> round(float(paired_upper(30, 10, 2000, delta=0.01)), 5)
+    >>> round(paired_upper(30, 10, 2000, delta=0.01), 5)
     0.02127
 
     """
-    upper = binomial_upper(b, n, delta=LOSS_SHARE * delta)
-    lower = binomial_lower(c, n, delta=GAIN_SHARE * delta)
-    return np.asarray(np.nextafter(upper - lower, np.inf))
+    losses, gains, size = paired_counts(b, c, n)
+    level = failure_probability(delta)
+    upper = binomial_upper(losses, size, delta=LOSS_SHARE * level)
+    lower = binomial_lower(gains, size, delta=GAIN_SHARE * level)
+    bound = np.nextafter(upper - lower, np.inf)
+    return float(bound) if losses.ndim == 0 else bound
 
 
 def mcnemar_test(b: ArrayLike, c: ArrayLike, *, delta: float) -> Any:
