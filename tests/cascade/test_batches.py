@@ -4,10 +4,12 @@ import asyncio
 import errno
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -183,6 +185,20 @@ answer_batch(scores, [0] * 400, slow, xi=0.05, delta=0.1, chunk=3, journal=sys.a
         np.linspace(0, 1, 400), [0] * 400, slow, xi=0.05, delta=0.1, rng=None, journal=journal
     )
     assert len(asked) == result.asked.sum() - 7 * 3
+
+
+@pytest.mark.parametrize("copied", [deepcopy, pickle.dumps])
+def test_a_session_is_copied_or_pickled_only_without_a_journal(
+    tmp_path: Path, copied: Callable[[BatchSession], Any]
+) -> None:
+    """Two copies would write to the same file, and pay for the same answers."""
+    make = partial(BatchSession, CONFIDENCE, FAST, xi=0.05, delta=0.1)
+    with (
+        make(rng=np.random.default_rng(0), journal=tmp_path / "batch.jsonl") as session,
+        pytest.raises(InvalidTypeError, match=r"only one may write to .*batch\.jsonl"),
+    ):
+        copied(session)
+    copied(make(rng=np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("kept", [1, 23, -1])

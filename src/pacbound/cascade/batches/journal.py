@@ -24,12 +24,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from pacbound import documents
 from pacbound.atomic_files import as_path
 from pacbound.documents import Json, shown
-from pacbound.errors import InvalidValueError, UnwritableFileError
+from pacbound.errors import InvalidTypeError, InvalidValueError, UnwritableFileError
 from pacbound.file_locks import taken
 from pacbound.procedures.batch import is_key
 from pacbound.stats.arguments import LARGEST_COUNT
@@ -127,6 +127,13 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidTypeError(
+            f"A session with a journal cannot be copied or pickled: only one may write to "
+            f"{self._path}. Close it, and make it again with the same journal where you need it: "
+            "it goes on where it was."
+        )
 
     def _begin(self, header: Mapping[str, Json]) -> None:
         self.header = header
