@@ -98,9 +98,9 @@ class Number(AskedForm):
         """The number as a float."""
         number = real_number(value, name, self.what)
         if not self.legal(number):
-            remedy = self.remedy.format(name=name)
+            remedy = f" {self.remedy.format(name=name)}" if self.remedy else ""
             raise InvalidValueError(
-                f"{name}={value} is not {self.what}: expected {self.expected(name)}. {remedy}"
+                f"{name}={value} is not {self.what}: expected {self.expected(name)}.{remedy}"
             )
         return number
 

@@ -93,7 +93,7 @@ def test_a_planned_share_notices_the_rise_in_time(clock: str) -> None:
         ({"losses": 0.1, "gains": -0.1}, "not shares of the rows"),
         ({"losses": 0.025, "rows": 100}, "Even if all of 100 rows"),
         ({"losses": 0.1, "rows": 0}, "rows"),
-        ({"losses": 0.1, "power": 1.0}, "power"),
+        ({"losses": 0.1, "power": 1.0}, r"expected 0 < power < 1\.$"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(options: dict[str, Any], match: str) -> None:
