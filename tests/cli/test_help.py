@@ -62,6 +62,15 @@ def test_a_command_of_several_lists_them(pacbound: Run, name: str) -> None:
     assert pacbound(name, code=2).stderr.splitlines() == lines
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_a_file_in_the_place_of_one_of_several_commands_is_told_what_goes_there(
+    pacbound: Run, name: str
+) -> None:
+    said = pacbound(name, "rows.csv", "--delta", 0.1, code=2).stderr
+    *others, last = PARTS[name]
+    assert f"after pacbound {name}: {', '.join(others)} or {last}." in " ".join(said.split())
+
+
 def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None:
     done = pacbound("plan", "rate", "--losses", 0.1, code=2)
     assert "--losses" in done.stderr

@@ -107,6 +107,11 @@ class Commands(TyperGroup):
             near = get_close_matches(cmd_name, known)
             if near:
                 ctx.fail(f"No such command {cmd_name!r}. Did you mean {' or '.join(near)}?")
+            if self.name in PARTS:
+                ctx.fail(
+                    f"No such command {cmd_name!r}. Expected after pacbound {self.name}: "
+                    f"{', '.join(known[:-1])} or {known[-1]}."
+                )
             return None
         if cmd_name in PARTS:
             return _parts(cmd_name)
