@@ -222,20 +222,24 @@ def test_tallies_of_another_question_are_refused_with_what_they_are_for(
 
 
 @pytest.mark.parametrize(
-    ("kind", "named"),
+    ("kind", "named", "message"),
     [
-        ("calibration", ()),
-        ("calibration", ("--confidence", "c")),
-        ("shield", ("--score", "s")),
-        ("false-alarms", ("--score", "s")),
-        ("shield", ("--score", "s", "--unsafe", "u", "--label", "y")),
+        ("calibration", (), "Missing option '--confidence'"),
+        ("calibration", ("--confidence", "c"), "Pass either correct, or both prediction and label"),
+        ("shield", ("--score", "s"), "Missing option '--unsafe'"),
+        ("false-alarms", ("--score", "s"), "enough to count by: pass positive, or unsafe, too"),
+        (
+            "shield",
+            ("--score", "s", "--unsafe", "u", "--label", "y"),
+            "No such option: --label. It is an option of pacbound tally abstention",
+        ),
     ],
 )
 def test_columns_that_make_no_tally_are_refused(
-    pacbound: Run, parts: list[Path], kind: str, named: tuple[str, ...]
+    pacbound: Run, parts: list[Path], kind: str, named: tuple[str, ...], message: str
 ) -> None:
     done = pacbound("tally", kind, parts[0], *named, "-o", "a.json", code=2)
-    assert done.stderr
+    assert message in done.stderr
     assert not (parts[0].parent / "a.json").exists()
 
 

@@ -21,7 +21,7 @@ from pacbound.claims.assumptions import assumed_of_drawn
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
-from pacbound.errors import UnknownProcedureError
+from pacbound.errors import InvalidTypeError, UnknownProcedureError
 from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
@@ -207,8 +207,17 @@ class Claim(ABC, Generic[C]):
         if isinstance(data, Tally):
             return next((one for one in self.questions if one.kind == data.kind), self.question)
         given = {name for name, value in columns.items() if value is not None}
-        fitting = (one for one in self.questions if given <= one.roles.keys())
-        return next(fitting, self.question)
+        fitting = [one for one in self.questions if given <= one.roles.keys()] or [self.question]
+        missing = [
+            [role for role, must in one.roles.items() if must and role not in given]
+            for one in fitting
+        ]
+        if len(fitting) > 1 and all(missing):
+            raise InvalidTypeError(
+                f"{', '.join(sorted(given)) or 'No column'} is not enough to count by: pass "
+                f"{', or '.join(map(' and '.join, missing))}, too."
+            )
+        return fitting[0]
 
     def counting(
         self,
