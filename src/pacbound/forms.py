@@ -91,6 +91,8 @@ class Number(AskedForm):
 
     def expected(self, name: str) -> str:
         """The ends, in words."""
+        if self.high == inf:
+            return f"{self.low:g} or more" if self.ends[0] == "[" else f"more than {self.low:g}"
         low, high = ("<=" if end in "[]" else "<" for end in self.ends)
         return f"{self.low:g} {low} {name} {high} {self.high:g}"
 
