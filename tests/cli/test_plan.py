@@ -115,6 +115,27 @@ def test_the_plan_is_that_of_the_library(pacbound: Run, pilot: Path) -> None:
     assert json.loads(done.stdout) == {"figure": None, **json.loads(json.dumps(plan.to_dict()))}
 
 
+@pytest.mark.parametrize(
+    ("kind", "rate", "subject"),
+    [
+        ("recall", ("--target", 0.6), "a recall, target = 0.6"),
+        ("precision", ("--target", 0.6), "a precision, target = 0.6"),
+        ("false-alarms", ("--xi", 0.2), "a claim about false alarms, xi = 0.2"),
+    ],
+)
+def test_what_is_planned_for_is_the_kind_that_is_named(
+    pacbound: Run, pilot: Path, kind: str, rate: tuple[object, ...], subject: str
+) -> None:
+    asked = ("--kind", kind, *RECALL, *rate, "--delta", 0.05, *QUICK)
+    assert f"Plan for {subject}," in pacbound("plan", "pilot", pilot, *asked).stdout
+
+
+def test_a_kind_without_a_plan_is_refused(pacbound: Run, pilot: Path) -> None:
+    asked = ("--kind", "alarm-range", *RECALL, "--xi", 0.2, "--delta", 0.05, *QUICK)
+    done = pacbound("plan", "pilot", pilot, *asked, code=2)
+    assert "one of 'recall', 'false-alarms', 'precision'" in " ".join(done.stderr.split())
+
+
 def test_labels_have_their_cost(pacbound: Run, pilot: Path) -> None:
     done = pacbound("plan", "pilot", pilot, *SHIELD, *QUICK, "--label-cost", 0.25)
     assert "300.00" in done.stdout

@@ -146,8 +146,8 @@ def pilot(
     claim: Annotated[
         str | None,
         option(
-            "Recall, shield: plan for its false alarms, with --xi. Cascade, without the role "
-            "label: plan for the claim that few answers differ."
+            "Recall, shield: plan for its false alarms, with --xi. Recall: plan for precision. "
+            "Cascade, without the role label: plan for the claim that few answers differ."
         ),
     ] = None,
     kind: Annotated[
@@ -192,7 +192,7 @@ def pilot(
             delta=delta,
             xi=xi,
             target=target,
-            claim=claim,
+            claim=claim or (kind if kind != tally.kind else None),
             goal=goal,
             sizes=None if sizes is None else whole_numbers(sizes, "--sizes"),
             label_cost=label_cost,

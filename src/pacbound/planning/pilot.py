@@ -84,12 +84,14 @@ def plan_from_pilot(  # noqa: PLR0913
         The rate that is to be certified, 0 < xi < 1; None for a calibration, which has none, and
         for a recall.
     target
-        For a recall: the share of the positives that must be flagged.
+        The share of the positives that must be flagged (recall), or of the flagged rows that must
+        be positive (precision).
     claim
         "false-alarms", for the pilot of a recall or a shield whose false alarms are to be
-        certified, as by `certify_false_alarms`; "differ", for the pilot of a cascade of which it is
-        to be certified that few answers differ, as by `certify_cascade(..., claim="differ")`. Its
-        pilot is counted without labels.
+        certified, as by `certify_false_alarms`; "precision", for the pilot of a recall whose
+        precision is to be certified, as by `certify_precision`; "differ", for the pilot of a
+        cascade of which it is to be certified that few answers differ, as by
+        `certify_cascade(..., claim="differ")`. Its pilot is counted without labels.
     goal
         What the certificate should come to: an exit rate of at least so much (cascade), at least
         such a share of rows answered (abstention), intervals at most so wide on average over the
