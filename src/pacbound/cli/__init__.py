@@ -1,4 +1,6 @@
-"""The command line: each verb in a file of its own, which parses, calls and prints."""
+"""The command line. Commands that certify are made from claims; every other command is a file that
+parses, calls and prints.
+"""
 
 import sys
 

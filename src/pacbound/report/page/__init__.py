@@ -8,6 +8,6 @@
 | `explorer.py` | what other values of xi and delta would give, and the sliders |
 | `markup.py` | HTML that is escaped by construction |
 
-No number is computed here: figures draw what the displays draw, and the explorer asks the procedure
-of the certificate again.
+No number is computed here: figures come from the claim of the certificate, as those of the displays
+do, and the explorer asks its procedure again.
 """
