@@ -165,8 +165,8 @@ def test_a_legend_has_each_name_once_and_leaves_out_marks_without_one() -> None:
 
 def test_short_numbers_are_short_and_titles_of_groups_too() -> None:
     shown = {
-        0.25: "0.25", 750: "750", 1500: "1,500", 99_999: "99,999", 250_000: "250k", 2.5e6: "2.5M",
-        -4e9: "-4G", 1e300: "1e+300", -0.05: "-0.05",
+        0.25: "0.25", 750: "750", 1500: "1,500", 10_000: "10,000", 99_999: "99,999",
+        250_000: "250k", 2.5e6: "2.5M", -4e9: "-4G", 1e-5: "1e-05", 1e300: "1e+300", -0.05: "-0.05",
     }  # fmt: skip
     assert {value: short_number(value) for value in shown} == shown
     assert titled("Recall", None) == "Recall"

@@ -106,6 +106,52 @@ def test_matplotlib_draws_every_name(name: str) -> None:
     assert axes[-1].get_xlabel() == figure.x.label
 
 
+def test_matplotlib_draws_lines_and_dots_at_their_numbers() -> None:
+    x, y = np.array([0.1, 0.4, 0.8]), np.array([0.3, NAN, 0.9])
+    steps = Steps(x, y, "seen", "steps")
+    axes = draw(_one(Line(x, y, "seen", "line"), steps, Dots(x, y, "seen", "dots")))[0]
+    line, stairs, dots = axes.get_lines()
+    for drawn, corners in ((line, (x, y)), (stairs, steps.corners()), (dots, (x, y))):
+        np.testing.assert_array_equal(np.asarray(drawn.get_data()), np.asarray(corners))
+    # A dot at the end of an axis is seen whole.
+    assert not dots.get_clip_on()
+    level, upright = draw(_one(Level(0.7, "certified"), Upright(0.2, "certified")))[0].get_lines()
+    assert set(np.asarray(level.get_ydata())) == {0.7}
+    assert set(np.asarray(upright.get_xdata())) == {0.2}
+
+
+@pytest.mark.parametrize("look", ["certified", "unknown", "rows"])
+def test_matplotlib_draws_boxes_of_any_width_at_their_sides(look: Look) -> None:
+    wide, thin = (0.1, 0.3, 0.25, 0.75), (0.6, 0.6, 0.4, 0.9)
+    left, right, low, high = np.transpose([wide, thin])
+    axes = draw(_one(Boxes(left, right, low, high, look)))[0]
+    assert [_sides(one) for one in axes.collections] == [[wide], [thin]]
+    bars = Bars(np.array([0.1, 0.3]), np.array([0.3, 0.5]), np.array([0.2, 0.6]), look)
+    (drawn,) = draw(_one(bars, y=Axis("Up", 0.1, 1)))[0].collections
+    assert _sides(drawn) == [(0.1, 0.3, 0.1, 0.2), (0.3, 0.5, 0.1, 0.6)]
+
+
+def test_matplotlib_draws_flats_bands_and_ranges_from_end_to_end() -> None:
+    flats = Flats(np.array([0.1, 0.5]), np.array([0.4, 0.9]), np.array([0.3, 0.8]), "certified")
+    (drawn,) = draw(_one(flats))[0].collections
+    assert _sides(drawn) == [(0.1, 0.4, 0.3, 0.3), (0.5, 0.9, 0.8, 0.8)]
+    band = Band(np.array([0.1, 0.9]), np.array([0.2, 0.3]), np.array([0.5, 0.7]), "certified")
+    (drawn,) = draw(_one(band))[0].collections
+    assert _sides(drawn) == [(0.1, 0.9, 0.2, 0.7)]
+    (patch,) = draw(_one(Range(0.25, 0.75, "certified", "from here to there")))[0].patches
+    box: Any = patch
+    assert (box.get_x(), box.get_x() + box.get_width()) == (0.25, 0.75)
+
+
+def _sides(drawn: Any) -> list[tuple[float, ...]]:
+    """The left, right, low and high sides of each part of a collection."""
+    parts = [np.asarray(path.vertices) for path in drawn.get_paths()]
+    ends = [
+        (part[:, 0].min(), part[:, 0].max(), part[:, 1].min(), part[:, 1].max()) for part in parts
+    ]
+    return [tuple(map(float, one)) for one in ends]
+
+
 @pytest.mark.parametrize("name", ["rates", "bins, single scores", "evidence, huge", "forecast"])
 def test_matplotlib_saves_what_it_drew(name: str, tmp_path: Path) -> None:
     draw(SHAPES[name])[0].figure.figure.savefig(tmp_path / "figure.png", dpi=50)
