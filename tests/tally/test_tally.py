@@ -213,6 +213,20 @@ def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
         Tally.load(path)
 
 
+@pytest.mark.parametrize(
+    ("columns", "given", "message"),
+    [
+        (([0.5], [1]), {"confidence": [0.6]}, "confidence was passed twice"),
+        (([0.5], [1], [1], [1], [1]), {}, "5 columns were passed by their place"),
+    ],
+)
+def test_a_column_is_passed_once_by_its_place_or_by_its_name(
+    columns: Any, given: Any, message: str
+) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        Tally.count("calibration", *columns, **given)
+
+
 def test_columns_that_fit_no_use_are_refused() -> None:
     with pytest.raises(InvalidTypeError, match="Pass either correct"):
         Tally.count("calibration", confidence=[0.5])

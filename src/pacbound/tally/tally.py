@@ -179,7 +179,12 @@ class Tally:
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
         asked = question if isinstance(question, Question) else question_named(question)
-        passed = {**asked.by_name(columns), **given}
+        placed = asked.by_name(columns)
+        for name in placed.keys() & given.keys():
+            raise InvalidTypeError(
+                f"{name} was passed twice, by its place and by its name: pass it once."
+            )
+        passed = {**placed, **given}
         present = {name: value for name, value in passed.items() if value is not None}
         if isinstance(data, Tally):
             return _as_it_is(asked, data, present)
