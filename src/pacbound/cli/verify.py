@@ -38,7 +38,7 @@ def verify(
         list[str] | None, option("Let only this kind through, such as cascade; may be repeated.")
     ] = None,
     max_xi: Annotated[
-        float | None, option("Let through a claimed xi of at most this; 1 - target, for recall.")
+        float | None, option("Let through an xi of at most this; 1 - target, where there is one.")
     ] = None,
     max_delta: Annotated[
         float | None, option("Let through a chance to be wrong of at most this.")

@@ -285,7 +285,7 @@ class Monitor(SavedMonitor):
     - abstention: `confidence`; `correct`, or `prediction` and `label`; `groups` if there are any.
       Only answers are labels: rows whose confidence is at or above the threshold, which may be that
       of their group. Each wrong one is a loss. Rows that are not answered may be left out.
-    - calibration: `confidence`; `correct`, or `prediction` and `labels`; `groups` if there are any.
+    - calibration: `confidence`; `correct`, or `prediction` and `label`; `groups` if there are any.
       A bin that is wrong, or right, more often than its interval allows is evidence.
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
       other way round, else 0), or `confidence`, `prediction` and `label`. All traffic belongs to
@@ -296,6 +296,9 @@ class Monitor(SavedMonitor):
     - false alarms: `score` and `positive`. Only negatives are labels; each whose score is at or
       above the threshold is a loss. A certificate about rollouts is not monitored: whether one that
       the shield stopped would have been safe is never seen.
+    - precision: `score` and `positive`. Only rows whose score is at or above the threshold are
+      labels; each that is negative is a loss. Rows that are not flagged may be left out.
+    - prediction sets: `probability` and `label`. Each set that misses the true label is a loss.
     - recall: `score` and `positive`. Only positives are labels; each whose score is below the
       threshold is a loss. Which rows are looked at must not depend on their scores.
     - shield: `unsafe`, one flag for each rollout under the shield. A certificate of the misses
@@ -503,10 +506,10 @@ class Monitor(SavedMonitor):
         Parameters
         ----------
         **counts
-            Abstention, false alarms, recall, shield: `losses` of `labels`, which are answers,
-            negatives, positives or rollouts; for an abstention with groups, mappings from groups to
-            these. Cascade: `losses` and `gains` of `labels`, which are all rows of traffic that
-            were looked at; in groups, mappings from groups to these. Calibration:
+            Abstention, precision, false alarms, recall, prediction sets, shield: `losses` of
+            `labels`, which are answers, flagged rows, negatives, positives, sets or rollouts.
+            Cascade: `losses` and `gains` of `labels`, which are all rows of traffic that were
+            looked at. In groups, each is a mapping from groups to these. Calibration:
             `successes` of `trials` for each bin.
 
         Returns
