@@ -20,8 +20,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import Bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.columns import Rows, Slot, only_known, scaled
 from pacbound.tally.questions.question import Judged
-from pacbound.tally.rows import Rows, Slot, only_known, scaled
 
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]

@@ -34,7 +34,7 @@ import signal, sys, time
 from pathlib import Path
 from pacbound.cli import main
 from pacbound.sources import embedded_duckdb as embedded
-from pacbound.tally import rows
+from pacbound.tally import columns
 
 def wait(*_):
     Path("at-work").touch()
@@ -49,7 +49,7 @@ def connect(config):
 
 signal.signal(signal.SIGHUP, {hangup})
 signal.signal(signal.SIGINT, signal.default_int_handler)
-rows.checked_scores = lambda *_, **__: wait()
+columns.checked_scores = lambda *_, **__: wait()
 embedded.duckdb.connect = connect
 main()
 """

@@ -19,7 +19,7 @@ from pacbound.errors import (
 )
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.table import in_order
+from pacbound.tally.questions.question import in_order
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
 rows = st.lists(

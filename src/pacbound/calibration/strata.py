@@ -26,11 +26,10 @@ from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_table
 from pacbound.sources.batches import part_of, require_columns
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
-from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
+from pacbound.tally.columns import as_names, as_scores, batch_scores, same_length, same_rows
 from pacbound.tally.draws import keyed_numbers
 from pacbound.tally.grids import DEFAULT_BINS, AtomBins, Bins, bins_for
 from pacbound.tally.returned_labels import ROW
-from pacbound.tally.rows import batch_scores
 
 Integers = NDArray[np.int64]
 

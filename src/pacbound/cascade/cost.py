@@ -51,9 +51,8 @@ from pacbound.says import exact, likelihood
 from pacbound.sources import Paths
 from pacbound.stats.arguments import claimed_delta, tolerated_rate
 from pacbound.stats.binomial import binomial_upper, bonferroni_level
-from pacbound.tally.columns import as_array, checked_scores, numeric
+from pacbound.tally.columns import Rows, Slot, as_array, checked_scores, numeric
 from pacbound.tally.row_options import RowOptions
-from pacbound.tally.rows import Rows, Slot
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]

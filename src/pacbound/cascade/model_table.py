@@ -19,7 +19,16 @@ from pacbound.sources import Paths
 from pacbound.sources.values import MISSING, Values
 from pacbound.stats.arguments import whole_number
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import as_array, numeric, same_length, same_rows
+from pacbound.tally.columns import (
+    Rows,
+    Slot,
+    as_array,
+    numeric,
+    only_known,
+    same_length,
+    same_rows,
+    scaled,
+)
 from pacbound.tally.count import Counting
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
@@ -29,7 +38,6 @@ from pacbound.tally.questions.cascade import (
     prediction_columns,
     witness,
 )
-from pacbound.tally.rows import Rows, Slot, only_known, scaled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]

@@ -24,8 +24,8 @@ from pacbound.sources.paths import format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.columns import Rows, Slot
 from pacbound.tally.returned_labels import ROW
-from pacbound.tally.rows import Rows, Slot
 
 Mask = NDArray[np.bool_]
 

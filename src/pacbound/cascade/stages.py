@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.cascade.certificate import CascadeCertificate
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.tally.columns import ROUNDING, as_array, as_column, as_names, as_score_column, numeric

@@ -19,9 +19,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths
-from pacbound.tally.columns import as_names
+from pacbound.tally.columns import as_names, batch_scores, reading_frame
 from pacbound.tally.row_rules import EXIT, PREDICTION, RowRule, answers_of
-from pacbound.tally.rows import batch_scores, reading_frame
 
 
 @dataclass(frozen=True)

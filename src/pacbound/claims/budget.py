@@ -32,7 +32,7 @@ from pacbound.file_locks import locked
 from pacbound.procedures import union
 from pacbound.says import exact
 from pacbound.stats.arguments import claimed_delta
-from pacbound.tally.table import ARRAY
+from pacbound.tally.columns import ARRAY
 from pacbound.tally.tally import Tally
 
 FORMAT: Final = "pacbound-budget"

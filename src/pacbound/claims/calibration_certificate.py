@@ -24,12 +24,12 @@ from pacbound.tally.columns import (
     as_names,
     as_score_column,
     checked_scores,
+    only_known,
     same_rows,
 )
 from pacbound.tally.grids import Bins
 from pacbound.tally.questions.correctness import CALIBRATION
 from pacbound.tally.questions.question import Judged, Scope
-from pacbound.tally.rows import only_known
 from pacbound.watch import Counts, Seen, TableRows
 
 Floats = NDArray[np.float64]

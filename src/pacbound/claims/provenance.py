@@ -14,14 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pacbound.documents import Json, Reader, digest, printable, shown
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.tally.table import HISTOGRAM
-from pacbound.tally.tally import Tally
 from pacbound.version import VERSION
+
+if TYPE_CHECKING:
+    from pacbound.tally.tally import Tally
 
 MOST_TEXTS = 50
 LONGEST_NAME = 40

@@ -21,8 +21,7 @@ from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions import with_article
-from pacbound.tally.questions.question import OVERLAPPING
-from pacbound.tally.table import in_order
+from pacbound.tally.questions.question import OVERLAPPING, in_order
 from pacbound.tally.tally import Tally, require_is_tally
 
 

@@ -28,8 +28,8 @@ from pacbound.monitor import Alarm, BundleMonitor, Monitor, prometheus_text, upd
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
+from pacbound.tally.columns import Rows
 from pacbound.tally.questions import with_article
-from pacbound.tally.rows import Rows
 
 # Seconds after which the state of a stream that does not pause is saved again.
 FLUSHED = 1.0

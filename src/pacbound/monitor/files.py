@@ -14,7 +14,7 @@ from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
 from pacbound.sources.batches import in_order
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.tally.rows import Rows
+from pacbound.tally.columns import Rows
 
 _Samples = Iterable[tuple[dict[str, str], float]]
 # What Prometheus is given: the type and the help of each family, and its samples.

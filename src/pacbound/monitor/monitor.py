@@ -29,9 +29,8 @@ from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import same_length, same_rows
+from pacbound.tally.columns import Rows, reading_frame, same_length, same_rows
 from pacbound.tally.questions import with_article
-from pacbound.tally.rows import Rows, reading_frame
 from pacbound.watch import RowReading
 
 

@@ -4,10 +4,10 @@ A source delivers rows that stay in an engine, as a frame, or rows in batches, a
 what is in them.
 """
 
-from pacbound.sources.batches import Batch, Progress, TableFile, Wanted
+from pacbound.sources.batches import Batch, Engine, Progress, TableFile, Wanted
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.opening import Engine, Opened, open_table, open_tables, opened
+from pacbound.sources.opening import Opened, open_table, open_tables, opened
 from pacbound.sources.paths import Paths
 
 __all__ = [

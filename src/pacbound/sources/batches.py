@@ -10,16 +10,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.values import Values
+
+if TYPE_CHECKING:
+    from pacbound.sources.values import Values
 
 # Called with the share of the work that is done, from 0 to 1.
 Progress = Callable[[float], None]
+
+# What reads and counts files.
+Engine = Literal["duckdb", "polars", "spark"]
 
 # What a column stands for.
 ColumnKind = Literal["number", "number or nothing", "flag", "class", "name"]

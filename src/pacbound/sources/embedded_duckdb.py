@@ -12,10 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.sources.batches import Progress
+
+if TYPE_CHECKING:
+    from pacbound.sources.batches import Progress
 
 try:
     import duckdb

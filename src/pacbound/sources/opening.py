@@ -15,15 +15,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.sources.batches import Part, Progress, TableFile, Wanted, in_order, part_of
+from pacbound.sources.batches import Engine, Part, Progress, TableFile, Wanted, in_order, part_of
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths, as_list, expanded, format_of, partitions_of
-
-Engine = Literal["duckdb", "polars", "spark"]
 
 _TEXT = ("delimited", "json")
 _AMOUNT = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?B|B)", re.IGNORECASE)

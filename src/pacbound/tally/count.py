@@ -20,18 +20,37 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Notation, Paths, Progress, Wanted, opened
-from pacbound.sources.batches import CannotCountError, Part, TableFile, in_order, part_of
-from pacbound.sources.paths import are_paths
+from pacbound.sources.batches import (
+    CannotCountError,
+    Part,
+    Progress,
+    TableFile,
+    Wanted,
+    in_order,
+    part_of,
+)
+from pacbound.sources.notation import Notation
+from pacbound.sources.opening import opened
+from pacbound.sources.paths import Paths, are_paths
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import Floats, require_whole_text, same_length, same_rows
+from pacbound.tally.columns import (
+    Floats,
+    Integers,
+    Rows,
+    Slot,
+    batch_scores,
+    reading_frame,
+    require_whole_text,
+    same_length,
+    same_rows,
+    scaled,
+)
 from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import CASCADE, Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
 from pacbound.tally.row_options import DRAWN_BY, ROWS, options_about
-from pacbound.tally.rows import Integers, Rows, Slot, batch_scores, reading_frame, scaled
 from pacbound.tally.table import CountTable, Fingerprint, histogram_names, own_name, together
 
 
@@ -122,7 +141,10 @@ class Counting:
             # Labels come later, and make other files of the same rows; so do other groups.
             table = together(self.question.scope, cells, known_by, groups)
             names |= histogram_names(*table)
-        drawn = self.drawn or self.draw.of_all(self.rows)
+        drawn = self.drawn
+        if self.draw.by == "strata":
+            # All rows are counted, though they were chosen before.
+            drawn = Drawn("strata", self.rows, self.rows)
         return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids)
 
 
@@ -277,12 +299,14 @@ def _ask_arrays(counting: Counting, arrays: Mapping[str, Any]) -> list[str] | No
     rows = Rows.of_arrays(counting.question.slots, arrays)
     by = Rows.of_arrays(draw.slots, arrays)
     same_length(**{each.name(key): each.columns[key] for each in (rows, by) for key in each.slots})
-    if not draw.chooses:
-        if draw.looks_at_ids:
-            counting.ids = _candidates_in(draw, by).ids()
+    if not draw.slots:
         _ask_in_blocks(counting, rows)
         return None
     candidates = _candidates_in(draw, by)
+    if not draw.chooses:
+        counting.ids = candidates.ids()
+        _ask_in_blocks(counting, rows)
+        return None
     places, counting.drawn = candidates.chosen()
     with _numbered_among(len(places)):
         _ask_in_blocks(counting, rows.at(places))

@@ -21,14 +21,13 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.columns import Integers
 from pacbound.tally.draws import Drawn, Numbers, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE
-from pacbound.tally.questions.question import Layout
-from pacbound.tally.rows import Integers
-from pacbound.tally.table import in_order
+from pacbound.tally.questions.question import Layout, in_order
 
 FORMAT = "pacbound-tally"
 # Joint tallies of several exits have up to a cell for each row, so they may be larger than

@@ -46,12 +46,10 @@ from pacbound.documents import Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
-from pacbound.tally.columns import Floats
+from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot
 from pacbound.tally.grids import AtomBins, DyadicGrid, bins_for
-from pacbound.tally.questions import Question, with_article
+from pacbound.tally.questions.question import Question, with_article
 from pacbound.tally.row_options import DRAWN_BY, options_about
-from pacbound.tally.rows import Integers, Rows, Slot
-from pacbound.tally.table import ARRAY
 
 Purpose = Literal["cluster", "row", "stratum", "name"]
 
@@ -254,10 +252,6 @@ class Draw:
     def looks_at_ids(self) -> bool:
         """Whether all rows are counted, and none of their ids may be there twice."""
         return not self.chooses and "row_ids" in self.slots
-
-    def of_all(self, rows: int) -> Drawn | None:
-        """What is known of rows all of which are counted, though they were chosen before."""
-        return Drawn(self.by, rows, rows) if self.by == "strata" else None
 
     @property
     def goes_by_place(self) -> bool:

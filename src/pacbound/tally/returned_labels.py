@@ -24,16 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, TableFile, open_tables
-from pacbound.sources.batches import require_columns
+from pacbound.sources.batches import Batch, Progress, TableFile, require_columns
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.formats.arrays import ArrayBatch
-from pacbound.sources.notation import FALSE, TRUE
-from pacbound.sources.paths import are_paths, expanded, format_of
+from pacbound.sources.notation import FALSE, PLAIN, TRUE, Notation
+from pacbound.sources.opening import open_tables
+from pacbound.sources.paths import Paths, are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
-from pacbound.tally.questions import Question
-from pacbound.tally.rows import Integers, Slot, reading_frame
+from pacbound.tally.columns import Integers, Slot, reading_frame
+from pacbound.tally.questions.question import Question
 
 # The column with the number of each row that went out to be labelled.
 ROW: Final = "pac_row"

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, TypedDict, get_args, get_type_hints
 
 from pacbound.errors import InvalidTypeError
-from pacbound.sources import Engine, Progress
+from pacbound.sources.batches import Engine, Progress
 
 Part = Literal["reading", "notation", "answers", "classes", "draw", "certificate"]
 

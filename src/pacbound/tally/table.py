@@ -16,15 +16,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
-from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.tally.columns import ARRAY, Integers
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions.cascade import ALL_ROWS
-from pacbound.tally.questions.question import OVERLAPPING, Judged
-from pacbound.tally.rows import Integers
+from pacbound.tally.questions.question import OVERLAPPING, Judged, in_order
 
 # So many distinct scores tell rows from all others.
 DISTINCT = 32
@@ -32,10 +31,6 @@ DISTINCT = 32
 # Fewer distinct scores do too, if they and the numbers beside them can be arranged in 2 to the
 # power of this many ways.
 TELLING_BITS = 128
-
-# How the names of arrays begin. They tell these very columns, not which rows they are of: another
-# model gives other columns for the same rows, and may give equal ones.
-ARRAY = "array:"
 
 # How the names of `histogram_names` begin. They tell the same rows with other labels, which are
 # other files, and say nothing about where the rows come from.
@@ -230,20 +225,6 @@ def merge_cells(cells: Integers, counts: Integers) -> tuple[Integers, Integers]:
     first = np.concatenate(([True], (np.diff(cells, axis=0) != 0).any(axis=1)))
     merged = np.add.reduceat(counts, np.flatnonzero(first), axis=0)
     return np.ascontiguousarray(cells[first]), merged
-
-
-def in_order(groups: Iterable[str]) -> tuple[str, ...]:
-    """The one order that a tally keeps its groups in: numbers by their value, then text."""
-    return tuple(sorted(groups, key=_place_of_group))
-
-
-def _place_of_group(name: str) -> tuple[int, int, str, str]:
-    if not name.isdecimal():
-        return 1, 0, "", name
-    # Of two numbers the one with more digits is larger, however many more than int() reads there
-    # are.
-    digits = "".join(str(decimal(digit)) for digit in name).lstrip("0")
-    return 0, len(digits), digits, name
 
 
 def together(

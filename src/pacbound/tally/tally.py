@@ -19,6 +19,7 @@ from pacbound.atomic_files import refuse_replacing_source
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.columns import Integers
 from pacbound.tally.document import (
     FORMAT,
     LARGEST_FILE,
@@ -30,8 +31,8 @@ from pacbound.tally.draws import Drawn, Numbers, described_way
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Question, Scope, question_named
-from pacbound.tally.rows import Integers
-from pacbound.tally.table import in_order, merge_cells
+from pacbound.tally.questions.question import in_order
+from pacbound.tally.table import merge_cells
 
 if TYPE_CHECKING:
     from pacbound.tally.count import Counted

@@ -25,13 +25,13 @@ from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import MISSING, values_of
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import (
+    ARRAY,
     as_numbers_with_gaps,
     checked_scores,
     numeric,
     same_length,
     same_rows,
 )
-from pacbound.tally.table import ARRAY
 
 MOST_NAMES = 20
 # Fast answers may be named anew if there are at most so many different ones, in at least so many

@@ -28,10 +28,9 @@ from pacbound.procedures.cascade import NAMES
 from pacbound.sources import open_table
 from pacbound.sources.batches import require_columns
 from pacbound.tally.classes import Class, ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import same_length, same_rows
+from pacbound.tally.columns import Rows, Slot, same_length, same_rows, scaled
 from pacbound.tally.count import Counting
 from pacbound.tally.questions.cascade import CASCADE, CascadeQuestion
-from pacbound.tally.rows import Rows, Slot, scaled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]

@@ -43,10 +43,9 @@ from pacbound.sources.values import MISSING
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import difference_bets
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.columns import as_column
+from pacbound.tally.columns import Rows, Slot, as_column, only_known
 from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE, CascadeQuestion
 from pacbound.tally.questions.question import member_slots, members_of
-from pacbound.tally.rows import Rows, Slot, only_known
 from pacbound.watch import (
     Counts,
     Flags,

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.values import is_missing
+from pacbound.tally.columns import Slot
 from pacbound.tally.frames.opening import Frame, is_boolean, known_frame, number, open_frame, typed
 from pacbound.tally.grids import Floats, Integers
-from pacbound.tally.rows import Slot
 
 _ROWS = "rows"
 _VALUE = "value"

@@ -21,7 +21,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import ClassRule, Evidence
-from pacbound.tally.columns import ROUNDING, score_hint
+from pacbound.tally.columns import ROUNDING, Integers, Slot, score_hint
 from pacbound.tally.frames.answer_columns import AnswerColumns
 from pacbound.tally.frames.counting import KeyCounts, counted, extreme
 from pacbound.tally.frames.opening import (
@@ -42,7 +42,6 @@ from pacbound.tally.grids import (
     Floats,
     GivenBins,
 )
-from pacbound.tally.rows import Integers, Slot
 
 _NOT_A_FLAG: Final = -2.0
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import values_of
 from pacbound.tally.classes import ClassRule
-from pacbound.tally.columns import ROUNDING, as_names
+from pacbound.tally.columns import ROUNDING, Rows, Slot, as_names
 from pacbound.tally.frames.counting import column_names, counted, whole_columns
 from pacbound.tally.frames.engine_rows import EngineRows
 from pacbound.tally.frames.opening import (
@@ -32,7 +32,6 @@ from pacbound.tally.frames.opening import (
 )
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, RowSteps, answers_of
-from pacbound.tally.rows import Rows, Slot
 
 # Values to choose among inside an engine, which compiles them.
 _MOST: Final = 20_000

@@ -11,7 +11,7 @@ from pacbound.tally.questions.cascade import CASCADE
 from pacbound.tally.questions.correctness import ABSTENTION, CALIBRATION
 from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.questions.label_scores import LABEL_SCORES
-from pacbound.tally.questions.question import Judged, Question, Scope
+from pacbound.tally.questions.question import Judged, Question, Scope, with_article
 
 # All questions by their names.
 QUESTIONS: Mapping[str, Question] = {
@@ -48,27 +48,6 @@ def question_named(question: Any) -> Question:
     listed = "; ".join(f"{name!r}: {', '.join(one.roles)}" for name, one in QUESTIONS.items())
     error = InvalidValueError if isinstance(question, str) else InvalidTypeError
     raise error(f"question={question!r} is not known: expected one of {listed}.")
-
-
-def with_article(kind: str) -> str:
-    """The kind as a sentence has it.
-
-    Parameters
-    ----------
-    kind
-        One of `QUESTIONS`, or of the kinds of certificates.
-
-    Returns
-    -------
-    str
-        The kind with "a" or "an" before it.
-
-    Examples
-    --------
-    >>> with_article("shield"), with_article("abstention")
-    ('a shield', 'an abstention')
-    """
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 __all__ = [

@@ -24,13 +24,12 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.columns import as_array, numeric, same_length
+from pacbound.tally.columns import Integers, Rows, Slot, as_array, numeric, same_length
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
-from pacbound.tally.rows import Integers, Rows, Slot
 
 if TYPE_CHECKING:
+    from pacbound.tally.classes import Evidence, Vocabulary
     from pacbound.tally.frames.engine_rows import EngineRows
 
 # The exit's answer is the slow model's; it alone is right; it alone is wrong; neither is right.

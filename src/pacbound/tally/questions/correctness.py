@@ -15,15 +15,14 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.columns import Array, as_score_column
+from pacbound.tally.columns import Array, Integers, Rows, as_score_column
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
-from pacbound.tally.rows import Integers, Rows
 
 if TYPE_CHECKING:
     import narwhals as nw
 
+    from pacbound.tally.classes import Evidence, Vocabulary
     from pacbound.tally.frames.counting import KeyCounts
     from pacbound.tally.frames.engine_rows import EngineRows
 

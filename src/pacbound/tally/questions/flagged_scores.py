@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.columns import Floats, checked_scores
+from pacbound.tally.columns import Floats, Rows, checked_scores
 from pacbound.tally.questions.question import Judged, Question, RowColumn
-from pacbound.tally.rows import Rows
 
 if TYPE_CHECKING:
+    from pacbound.tally.classes import Evidence, Vocabulary
     from pacbound.tally.frames.engine_rows import EngineRows
 
 _FINAL = "final_score"

@@ -26,9 +26,17 @@ from pacbound.tally.classes import (
     Vocabulary,
     class_of_text,
 )
-from pacbound.tally.columns import Floats, as_array, checked_scores, numeric, same_length
+from pacbound.tally.columns import (
+    Floats,
+    Integers,
+    Rows,
+    Slot,
+    as_array,
+    checked_scores,
+    numeric,
+    same_length,
+)
 from pacbound.tally.questions.question import Judged, Question, RowColumn
-from pacbound.tally.rows import Integers, Rows, Slot
 
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows

@@ -9,17 +9,18 @@ has one group, in a column; or groups overlap, and there is a truth value for ea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import ColumnKind
+from pacbound.tally.columns import Integers, Rows, Slot, only_known
 from pacbound.tally.grids import FINE, Bins, DyadicGrid
-from pacbound.tally.rows import Integers, Rows, Slot, only_known
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -369,3 +370,38 @@ def member_slots(names: tuple[str, ...]) -> dict[str, Slot]:
 def _member(name: str) -> str:
     """The slot of a group that overlaps others: no group's name is that of another slot."""
     return f"member of {name}"
+
+
+def in_order(groups: Iterable[str]) -> tuple[str, ...]:
+    """The one order that a tally keeps its groups in: numbers by their value, then text."""
+    return tuple(sorted(groups, key=_place_of_group))
+
+
+def _place_of_group(name: str) -> tuple[int, int, str, str]:
+    if not name.isdecimal():
+        return 1, 0, "", name
+    # Of two numbers the one with more digits is larger, however many more than int() reads there
+    # are.
+    digits = "".join(str(decimal(digit)) for digit in name).lstrip("0")
+    return 0, len(digits), digits, name
+
+
+def with_article(kind: str) -> str:
+    """The kind as a sentence has it.
+
+    Parameters
+    ----------
+    kind
+        One of `QUESTIONS`, or of the kinds of certificates.
+
+    Returns
+    -------
+    str
+        The kind with "a" or "an" before it.
+
+    Examples
+    --------
+    >>> with_article("shield"), with_article("abstention")
+    ('a shield', 'an abstention')
+    """
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
