@@ -164,7 +164,8 @@ class _Numbered:
     """A mark whose numbers are columns of equal length: they become arrays that nobody changes."""
 
     def __post_init__(self) -> None:
-        names = [one.name for one in fields(self) if one.type == "Numbers"]  # type: ignore[arg-type]
+        mark: Any = self
+        names = [one.name for one in fields(mark) if one.type == "Numbers"]
         arrays = [np.atleast_1d(np.array(getattr(self, name), dtype=np.float64)) for name in names]
         if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
             shapes = {name: array.shape for name, array in zip(names, arrays, strict=True)}

@@ -248,7 +248,9 @@ class WalkClaim(Claim[C]):
     def measure(self) -> Measure:
         """What a plan improves: the share of rows that are acted on."""
         asked: Any = self.asks[0].name
-        return Measure(self.measured, "rows", True, asked, self._sample, self._least)  # noqa: FBT003
+        return Measure(
+            self.measured, "rows", larger=True, asked=asked, certify=self._sample, least=self._least
+        )
 
     def _sample(self, tally: Tally, rate: float, delta: float) -> Sample:
         found: Any = self.certify(tally, {self.asks[0].name: rate, "delta": delta})

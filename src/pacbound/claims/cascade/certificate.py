@@ -306,7 +306,8 @@ class CascadeCertificate(Certificate):
         """How thresholds were found: "walk" for two models; "paths" or "greedy" for more; "front"
         for a sequence of thresholds that a fold declared (`design_cascade`).
         """
-        return str(self.by.procedures[self.values["procedure"]].method)  # type: ignore[attr-defined]
+        by: Any = self.by.procedures[self.values["procedure"]]
+        return str(by.method)
 
     @property
     def scope(self) -> str:
