@@ -52,6 +52,8 @@ _COLUMNS: Final = 800
 _BETWEEN: Final = 0.06
 # Letters of a label that fit beside an inch of axes.
 _LETTERS: Final = 10.5
+# How a label of several lines finds room beside axes that leave it for one.
+_TWO_LINES: Final[dict[str, Any]] = {"labelpad": 0, "fontsize": 9, "linespacing": 1.0}
 # Letters of a title that fit into an inch of axes.
 _TITLE_LETTERS: Final = 16
 # A layout engine, which runs when the figure is drawn, makes axes wider by at least this.
@@ -311,7 +313,8 @@ def _set_axis(ax: Axes, which: str, axis: Axis) -> None:
     side.set_ticks(ticks, [_plain(axis.written(tick)) for tick in ticks])
     side.set_ticks([], minor=True)
     if which == "y":
-        ax.set_ylabel(fill(axis.label, max(8, int(_LETTERS * tall))), parse_math=False)
+        label = fill(axis.label, max(8, int(_LETTERS * tall)))
+        ax.set_ylabel(label, parse_math=False, **(_TWO_LINES if "\n" in label else {}))
 
 
 def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
