@@ -1,7 +1,9 @@
 """What a certificate must pass before anything acts on it, and what verifying it may cost."""
 
+import copy
 import json
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +173,11 @@ def test_a_document_changed_after_it_was_verified_changes_nothing() -> None:
 # Arrays and words.
 
 
+def test_a_cascade_whose_groups_were_looked_at_is_pickled() -> None:
+    certificate = cascade()
+    assert list(certificate.groups) == list(pickle.loads(pickle.dumps(certificate)).groups)
+
+
 def test_nobody_writes_into_the_arrays_of_a_certificate() -> None:
     calibration = calibrate([0.9, 0.2], [True, False], delta=0.1, n_bins=4)
     shield = certify_shield(np.linspace(0, 1, 500), np.arange(500) > 480, xi=0.05, delta=0.05)
@@ -180,6 +187,33 @@ def test_nobody_writes_into_the_arrays_of_a_certificate() -> None:
     for array in (*arrays, *shield.histograms[0].values(), calibration.lower):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def test_nobody_changes_the_values_of_a_certificate(certificate: Certificate) -> None:
+    before = certificate.to_dict()
+    for values in (certificate.values, *_mappings(certificate.values)):
+        held: Any = values
+        with pytest.raises(TypeError, match="cannot be changed"):
+            held["delta"] = 1e-9
+        with pytest.raises(TypeError, match="cannot be changed"):
+            held.update(delta=1e-9)
+        with pytest.raises(TypeError, match="cannot be changed"):
+            held.clear()
+    assert certificate.to_dict() == before
+    certificate.summary()
+    copied: Any
+    for copied in (pickle.loads(pickle.dumps(certificate)), copy.deepcopy(certificate)):
+        assert copied.to_dict() == before
+        with pytest.raises(TypeError, match="cannot be changed"):
+            copied.values["delta"] = 1e-9
+
+
+def _mappings(value: Any) -> Iterator[Any]:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        if isinstance(part, dict):
+            yield part
+        yield from _mappings(part)
 
 
 def test_a_changed_certificate_says_so_wherever_it_is_shown(certificate: Certificate) -> None:

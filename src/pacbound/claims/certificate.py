@@ -662,13 +662,29 @@ class Certificate:
         )
 
 
+class ReadOnly(dict[str, Any]):
+    """What a certificate holds by name: nobody changes it, and it can be pickled and copied."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "The values of a certificate are what its counts imply, and cannot be changed. "
+            "Certify again for others."
+        )
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        return type(self), (dict(self),)
+
+
 def _read_only(value: Any) -> Any:
-    """The value with arrays that nobody can write into."""
+    """The value with arrays and mappings that nobody can write into."""
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
         return value
     if isinstance(value, Mapping):
-        return {name: _read_only(part) for name, part in value.items()}
+        return ReadOnly({name: _read_only(part) for name, part in value.items()})
     return [_read_only(part) for part in value] if isinstance(value, list) else value
 
 

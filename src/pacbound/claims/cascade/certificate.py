@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.assumptions import one_of_many
-from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
+from pacbound.claims.certificate import EXPLAINED_WORK, Certificate, ReadOnly
 from pacbound.claims.claim import sealed
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures import cascade, cascade_paths, joint_walk
@@ -349,9 +348,7 @@ class CascadeCertificate(Certificate):
     @cached_property
     def groups(self) -> Mapping[str, CascadeGroup]:
         """What is claimed about each group, by its name; empty without groups."""
-        return MappingProxyType(
-            {group.name: group for group in self.tables if group.name is not None}
-        )
+        return ReadOnly({group.name: group for group in self.tables if group.name is not None})
 
     @property
     def refusal(self) -> CascadeRefusal | None:
