@@ -86,6 +86,8 @@ MOST_MODULES = {"recall-1": 90, "calibration-1": 90, "shield-1": 90, "cascade-ex
 
 @pytest.mark.parametrize("name", MOST_MODULES)
 def test_verifying_loads_little_of_the_package(name: str) -> None:
+    import typer  # noqa: F401, the command needs it
+
     path = Path(__file__).parents[1] / "certificate" / "frozen" / f"{name}.json"
     done = subprocess.run(
         [sys.executable, "-c", VERIFY, "verify", str(path)],
