@@ -96,6 +96,13 @@ class Commands(TyperGroup):
         """The commands with a line for each, by their titles."""
         return {"Commands": PARTS[self.name]} if self.name in PARTS else COMMANDS
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Without arguments show the help and end with 2, whichever click is installed."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return list(super().parse_args(ctx, args))
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """The names of all commands, in the order of their titles."""
         return [name for group in self.titled.values() for name in group]
