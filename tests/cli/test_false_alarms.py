@@ -139,7 +139,7 @@ def test_a_claim_that_tallies_do_not_support_ends_with_2(pacbound: Run, table: P
     counted = ("--confidence", "s", "--correct", "y", "-o", "t.json")
     pacbound("tally", "calibration", table, *counted)
     done = pacbound("certify", "false-alarms", "t.json", *CLAIM, code=2)
-    assert "tallies for a calibration, not for a false-alarms" in done.stderr
+    assert "tallies for a calibration, not for a claim about false alarms" in done.stderr
     pacbound("tally", "recall", table, *ROWS, "-o", "u.json")
     done = pacbound("certify", "false-alarms", "u.json", "--delta", 0.05, code=2)
     assert "Missing option '--xi'" in done.stderr

@@ -20,8 +20,7 @@ from pacbound.procedures.threshold import LOST
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions import with_article
-from pacbound.tally.questions.question import OVERLAPPING, in_order
+from pacbound.tally.questions.question import OVERLAPPING, in_order, subject_of
 from pacbound.tally.tally import Tally, require_is_tally
 
 
@@ -194,7 +193,7 @@ def require_tally(tally: Tally, kind: str, grid: DyadicGrid, *, lowest: int, col
     require_is_tally(tally)
     if tally.kind != kind:
         raise InvalidValueError(
-            f"{tally!r} is not a tally of {with_article(kind)}: count with {columns}."
+            f"{tally!r} is not a tally of {subject_of(kind)}: count with {columns}."
         )
     if tally.grid != grid:
         raise InvalidValueError(
@@ -204,7 +203,7 @@ def require_tally(tally: Tally, kind: str, grid: DyadicGrid, *, lowest: int, col
         )
     if tally.rows == 0:
         raise InvalidValueError(
-            f"There are no rows to certify {with_article(kind)} on: pass at least one."
+            f"There are no rows to certify {subject_of(kind)} on: pass at least one."
         )
     total = exact_sum(tally.counts)
     fits = total == tally.rows or tally.scope in OVERLAPPING

@@ -43,8 +43,7 @@ from pacbound.cli.streams import print_json
 from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
 from pacbound.forms import REQUIRED, Ask
 from pacbound.tally import Tally
-from pacbound.tally.questions import with_article
-from pacbound.tally.questions.question import RowColumn
+from pacbound.tally.questions.question import RowColumn, subject_of
 
 GROUPS = RowColumn(
     "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
@@ -114,7 +113,7 @@ def tallying(kind: str) -> Callable[..., Any]:
     return _command(
         run,
         "tally",
-        f"Count one part of the rows for {with_article(kind)}.\n\n`pacbound certify {kind}` adds "
+        f"Count one part of the rows for {subject_of(kind)}.\n\n`pacbound certify {kind}` adds "
         "the tallies of all parts, and certifies as if all rows had been counted at once.",
         [
             _parameter("files", FilesArgument),
@@ -142,7 +141,7 @@ def certifying_tallies(kind: str) -> Callable[..., Any]:
         fitting = claims_of(total.kind)
         if kind not in fitting:
             raise InvalidTypeError(
-                f"These are tallies for {with_article(total.kind)}, not for {with_article(kind)}: "
+                f"These are tallies for {subject_of(total.kind)}, not for {subject_of(kind)}: "
                 f"certify them by {' or '.join(f'pacbound certify {one}' for one in fitting)}."
             )
         asked = {ask.name: given[ask.name] for ask in asks}

@@ -33,8 +33,7 @@ from pacbound.stats.arguments import (
 )
 from pacbound.stats.paired import positive_rate
 from pacbound.tally import Tally
-from pacbound.tally.questions import with_article
-from pacbound.tally.questions.question import OVERLAPPING
+from pacbound.tally.questions.question import OVERLAPPING, subject_of
 
 # Larger samples are not planned.
 MOST_ROWS = 10**9
@@ -147,7 +146,7 @@ def plan_from_pilot(  # noqa: PLR0913
         raise InvalidTypeError(f"progress={progress!r} is not a function of the share done.")
     level = claimed_delta(delta)
     measure, kind = _checked_measure(pilot, claim), claim or pilot.kind
-    subject = measure.subject or _subject_of(kind)
+    subject = measure.subject or subject_of(kind)
     rate = _checked_rate({"xi": xi, "target": target}, subject, measure)
     rng = np.random.default_rng(0) if rng is None else generator(rng)
     planner = _Planner(
@@ -311,9 +310,7 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
         )
     found = measures_of(pilot.kind)
     if not found:
-        raise InvalidValueError(
-            f"{pilot!r} is for {with_article(pilot.kind)}, which is not planned."
-        )
+        raise InvalidValueError(f"{pilot!r} is for {subject_of(pilot.kind)}, which is not planned.")
     if pilot.rows == 0:
         raise InvalidValueError("The pilot has no rows: nothing can be planned from it.")
     if pilot.scope in OVERLAPPING:
@@ -323,7 +320,7 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
         )
     if claim is not None and not is_one_of(claim, found):
         raise InvalidValueError(
-            f"claim={claim!r} is not what a pilot of {with_article(pilot.kind)} can be planned "
+            f"claim={claim!r} is not what a pilot of {subject_of(pilot.kind)} can be planned "
             f"for: leave it out, or pass one of {', '.join(map(repr, found))}."
         )
     first = next(iter(found))
@@ -334,11 +331,6 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
             f"The pilot of {pilot.rows:,} {measure.unit} says too little: {why}."
         )
     return measure
-
-
-def _subject_of(kind: str) -> str:
-    """What is planned for, as a sentence has it."""
-    return f"a claim about {kind.replace('-', ' ')}" if kind.endswith("s") else with_article(kind)
 
 
 def _checked_rate(given: Mapping[str, Any], subject: str, measure: Measure) -> float | None:

@@ -405,3 +405,8 @@ def with_article(kind: str) -> str:
     ('a shield', 'an abstention')
     """
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def subject_of(kind: str) -> str:
+    """What is certified, as a sentence has it: "a shield", "a claim about false alarms"."""
+    return f"a claim about {kind.replace('-', ' ')}" if kind.endswith("s") else with_article(kind)
