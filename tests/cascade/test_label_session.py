@@ -317,6 +317,8 @@ def test_a_session_goes_on_from_its_file(saved: tuple[Path, Table, LabelSession]
     assert repr(loaded) == repr(session)
     assert loaded.ask().tolist() == session.ask().tolist()
     assert loaded.certificate().claim() == session.certificate().claim()
+    # Both have been looked at by now.
+    session.save(path)
     before = path.read_bytes()
     loaded.save(path)
     assert path.read_bytes() == before
@@ -442,3 +444,146 @@ def test_the_published_numbers_of_labels_are_within_what_is_promised() -> None:
         assert found["labels"]["1"] <= most
         if found["xi"] == 0.01:
             assert found["exit_rate_without_labels"] >= 0.85 * found["exit_rate"]
+
+
+def told(session: LabelSession, count: int, labels: Array) -> Array:
+    rows = session.ask(count)
+    session.tell(rows, labels[rows])
+    return rows
+
+
+LOOKS: dict[str, Any] = {
+    "progress": lambda session: session.progress,
+    "done": lambda session: session.done,
+    "ask": lambda session: session.ask(1),
+    "forecast": lambda session: session.forecast(),
+    "tally": lambda session: session.tally,
+    "certificate": lambda session: session.certificate(),
+    "repr": repr,
+    "str": str,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_label_can_be_taken_back_until_anything_that_depends_on_it_was_looked_at(
+    look: str,
+) -> None:
+    scores, predictions, labels = drawn(3)
+    session = LabelSession(scores, predictions, xi=0.05, delta=0.1)
+    rows = session.ask(4)
+    before = session.certificate().claim()
+    session.tell(rows[:2], labels[rows[:2]])
+    session.decline(rows[2:])
+    assert len(session.labels) == 2  # what was told, not what it does
+    assert session.undo().tolist() == sorted(rows[2:].tolist())
+    assert session.undo().tolist() == rows[:2].tolist()
+    assert session.undone[:2] == tuple((row, None) for row in sorted(rows[2:].tolist()))
+    assert session.certificate().claim() == before
+    assert not session.labels
+    session.tell(rows, labels[rows])
+    LOOKS[look](session)
+    with pytest.raises(InvalidValueError, match="nothing to undo"):
+        session.undo()
+    assert len(session.labels) == 4
+
+
+@pytest.mark.parametrize("models", [2, 3])
+def test_a_session_after_undo_is_the_one_that_was_never_told(models: int) -> None:
+    scores, predictions, labels = drawn(5, models=models)
+    one, other = (LabelSession(scores, predictions, xi=0.05, delta=0.1) for _ in range(2))
+    for round_ in range(6):
+        rows = one.ask(9)
+        assert rows.tolist() == other.ask(9).tolist()
+        wrong = (labels[rows] + 1) % 4
+        one.tell(rows[3:], wrong[3:])
+        one.undo()
+        one.decline(rows[:4])
+        one.undo()
+        for session in (one, other):
+            session.tell(rows, labels[rows])
+        assert str(one.progress) == str(other.progress)
+        assert one.certificate().claim() == other.certificate().claim()
+        assert one.tally.counts.tolist() == other.tally.counts.tolist()
+        assert len(one.undone) == 10 * (round_ + 1)
+
+
+def test_a_declined_row_that_got_a_label_is_declined_again_by_undo() -> None:
+    scores, predictions, labels = drawn(5)
+    session = LabelSession(scores, predictions, xi=0.05, delta=0.1)
+    (row,) = session.ask(1)
+    session.decline([row])
+    assert session.progress.declined == 1
+    session.tell([row], labels[[row]])
+    session.undo()
+    assert session.declined.tolist() == [row]
+    assert row not in session.ask(1000)
+
+
+def test_the_file_names_what_was_taken_back_and_gives_up_nothing_that_was_used(
+    tmp_path: Path,
+) -> None:
+    scores, predictions, labels = drawn(5)
+    session = LabelSession(scores, predictions, xi=0.05, delta=0.1)
+    path, row = tmp_path / "s.json", int(session.ask(1)[0])
+    session.tell([row], labels[[row]])
+    session.save(path)
+    session.undo()
+    session.tell([row], (labels[[row]] + 1) % 4)
+    session.save(path)
+    loaded = LabelSession.load(path, scores, predictions)
+    assert loaded.undone == ((row, labels[row]),)
+    assert loaded.labels == {row: (labels[row] + 1) % 4}
+    with pytest.raises(InvalidValueError, match="nothing to undo"):
+        loaded.undo()
+    # Another process has used the label meanwhile.
+    loaded.save(path)
+    session.undo()
+    with pytest.raises(InvalidValueError, match="labels that this session does not have"):
+        session.save(path)
+    assert LabelSession.load(path, scores, predictions).labels == loaded.labels
+
+
+@pytest.mark.parametrize("undone", [3, [[1]], [[1, 2.5]], [["a", 1]], [[1, 2, 3]]])
+def test_a_file_whose_undone_labels_cannot_be_read_is_refused(
+    saved: tuple[Path, Table, LabelSession], undone: Any
+) -> None:
+    path, (scores, predictions, _), _ = saved
+    body = json.loads(path.read_text())
+    del body["digest"]
+    documents.write(path, documents.sealed(body | {"undone": undone}))
+    with pytest.raises(CertificateError, match="undone"):
+        LabelSession.load(path, scores, predictions)
+
+
+@pytest.mark.parametrize("models", [2, 3])
+def test_a_forecast_changes_nothing_and_is_none_before_ten_labels(models: int) -> None:
+    scores, predictions, labels = drawn(6, models=models, rows=1500)
+    session = LabelSession(scores, predictions, xi=0.05, delta=0.1)
+    told(session, 9, labels)
+    assert session.forecast() is None
+    told(session, 3, labels)
+    before = session.certificate().claim(), str(session.progress), session.labels
+    found, soon = session.forecast(), session.forecast(5)
+    assert found is not None
+    assert soon is not None
+    assert found.done
+    assert 0 < found.labels <= session.progress.open
+    assert soon.labels == 5
+    assert soon.exit_rates.sum() >= session.progress.exit_rates.sum()
+    assert "forecast: at this rate about" in str(found)
+    assert (session.certificate().claim(), str(session.progress), session.labels) == before
+    with pytest.raises(InvalidValueError, match="labels=0 is not a number of labels"):
+        session.forecast(0)
+
+
+def test_a_forecast_comes_close_to_what_labels_then_show() -> None:
+    table = fashion_mnist()
+    predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
+    session = LabelSession(table.confidence_fast, predictions, xi=0.01, delta=0.01)
+    told(session, 150, table.label)
+    found = session.forecast()
+    assert found is not None
+    while not session.done:
+        told(session, 20, table.label)
+    assert abs(found.exit_rates[0] - session.progress.exit_rates[0]) < 0.04
+    assert abs(found.labels + 150 - session.progress.labels) < 120

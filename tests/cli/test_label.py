@@ -80,8 +80,9 @@ def test_asking_and_answering_ends_in_the_claim_of_all_labels(
     ask = tmp_path / "ask.csv"
     with ask.open(newline="") as file:
         header, first, *others = list(csv.reader(file))
-    assert header == ["note", "c", "fast", "slow", "pac_row", "label"]
-    assert first[0] == f"a note, that of {first[-2]}"
+    # Neither what the models say nor how sure they are.
+    assert header == ["note", "pac_row", "pac_check", "label"]
+    assert first[0] == f"a note, that of {first[1]}"
     assert first[-1] == ""
     assert len(others) == 4
     found = {"done": False, "asked": 5, "labels": 0}
@@ -144,7 +145,7 @@ def test_labels_that_the_file_has_are_told(
     assert session(tmp_path).progress.labels == (differ & (some != "")).sum()
     with ask.open(newline="") as file:
         asked = list(csv.DictReader(file))
-    assert list(asked[0]) == ["note", "c", "fast", "slow", "y", "pac_row"]
+    assert list(asked[0]) == ["note", "y", "pac_row", "pac_check"]
     assert not any(row["y"] for row in asked)
 
 
@@ -182,7 +183,7 @@ def test_every_format_can_be_asked_in_and_answered(
     write(pl.DataFrame(table), source)
     pacbound("label", source, *MODELS, *CLAIM, "--ask", ask, "--count", 7)
     asked = read(ask)
-    assert asked.columns == ["c", "fast", "slow", "pac_row", "label"]
+    assert asked.columns == ["pac_row", "pac_check", "label"]
     # Nothing is filled in yet, in whatever way a format says so.
     nothing = pacbound("label", source, *MODELS, "--answers", ask, "--json")
     assert json.loads(nothing.stdout)["taken"] == 0
@@ -200,15 +201,17 @@ def test_bad_input_is_refused_and_the_session_left_alone(
     assert "not for a session" in pacbound(*call, *CLAIM, "--claim", "differ", code=2).stderr
     assert not (tmp_path / "s.json").exists()
     ask, kept = tmp_path / "ask.csv", tmp_path / "s.json"
-    pacbound(*call, *CLAIM, "--ask", ask, "--count", 4)
+    assert "no column 'nothing'" in pacbound(*call, *CLAIM, "--show", "nothing", code=2).stderr
+    pacbound(*call, *CLAIM, "--show", "fast,slow", "--ask", ask, "--count", 4)
     fill(ask, rows["label"])
     good, before = ask.read_text(), kept.read_bytes()
     header, line, *_ = good.splitlines()
-    *others, fast, slow, row, told = line.split(",")
+    fast, slow, row, check, told = line.split(",")
     short = "pac_row,label\n"
     bad = {
         "no model predicts": f"{short}{row},zebra\n",
-        "other predictions": f"{header}\n{','.join([*others, slow, fast, row, told])}\n",
+        "other predictions": f"{header}\n{','.join([slow, fast, row, check, told])}\n",
+        "other checks": f"pac_check,{short}r1234567,{row},{told}\n",
         "other scores": f"c,{short}0.12345,{row},{told}\n",
         "no column 'label'": good.replace(",label", ",lable"),
         "no row 999": f"{short}999,bag\n",
@@ -297,7 +300,7 @@ def row_shown(text: str) -> int:
 def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     tmp_path: Path, rows: dict[str, Any]
 ) -> None:
-    terminal = Terminal(tmp_path, *CLAIM, "-o", "c.json")
+    terminal = Terminal(tmp_path, *CLAIM, "--show", "note", "-o", "c.json")
     shown = terminal.until("> ")
     assert "1 = bag, 2 = coat, 3 = shirt" in shown
     first = row_shown(shown)
@@ -307,8 +310,9 @@ def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     wrong = {
         "9": "9 is not one of the classes. Type the class",
         "s": "s is not one of the classes",
+        "shrit": "shrit is not one of the classes. Did you mean shirt?",
         ":x": ":x is not a command",
-        ":u": "Nothing is typed",
+        ":u": "There is nothing to take back",
         "2:u": "Taken back",
     }
     for typed, said in wrong.items():
@@ -325,6 +329,18 @@ def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     terminal.type(":s\n")
     assert row_shown(terminal.until("> ")) != third
     assert session(tmp_path).declined.tolist() == [third]
+    # Nothing on the screen depends on the last answer, so it can be taken back; those before stay.
+    terminal.type(":u\n")
+    shown = terminal.until("> ")
+    assert f"Taken back: the label of row {third}" in shown
+    assert row_shown(shown) == third
+    terminal.type(":u\n")
+    terminal.until("There is nothing to take back")
+    terminal.until("> ")
+    assert session(tmp_path).undone == ((third, None),)
+    terminal.type("bag\n")
+    terminal.until("> ")
+    assert session(tmp_path).labels == {first: "coat", second: "shirt", third: "bag"}
     terminal.type(":q\n")
     terminal.until("Written to c.json")
     assert terminal.end() == 0

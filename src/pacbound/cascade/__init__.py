@@ -12,7 +12,7 @@ from pacbound.cascade.batches import (
 from pacbound.cascade.cost import CostBound, TradeOff, certified_cost, trade_off
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.cascade.design_search import Tried
-from pacbound.cascade.labelling import LabelProgress, LabelSession
+from pacbound.cascade.labelling import LabelForecast, LabelProgress, LabelSession
 from pacbound.cascade.routing import Cascade, CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import Answer, Answers
 
@@ -27,6 +27,7 @@ __all__ = [
     "CascadeResult",
     "CascadeStatistics",
     "CostBound",
+    "LabelForecast",
     "LabelProgress",
     "LabelSession",
     "Routed",

@@ -29,11 +29,17 @@ from pacbound.tally.returned_labels import ROW
 
 Mask = NDArray[np.bool_]
 
+# What a new column holds, by the numbers of the rows that get it.
+Fill = Callable[[NDArray[np.int64]], NDArray[Any]]
+
 # The row options that say what is known of the classes.
 CLASSES = ("classes", "missing", "unseen_labels")
 
 # The column that takes the label of a row that was asked for.
 LABEL = "label"
+
+# The column by which answers are known to be for the rows of a session.
+CHECK = "pac_check"
 
 
 @dataclass(frozen=True)
@@ -133,14 +139,14 @@ def rows_asked_for(
     target: str | os.PathLike[str],
     rows: NDArray[np.int64],
     *,
-    needed: Sequence[str] = (),
-    empty: Mapping[str, Any] | None = None,
+    shown: Sequence[str] | None = None,
+    added: Mapping[str, Fill] | None = None,
     notation: Notation = PLAIN,
 ) -> None:
     """Write these rows of `source` to `target`, in the order of the table, each with its number.
 
-    Columns that are `needed` must be there; those of `empty` are added, with the value that stands
-    for nothing yet.
+    Of its columns those go out that are `shown`, and must be there; all without it. `added` columns
+    are filled from the numbers of the rows.
     """
     wanted = np.sort(rows)
 
@@ -150,14 +156,23 @@ def rows_asked_for(
         chosen[wanted[begin:end] - start] = True
         return chosen
 
-    _numbered(source, target, is_asked, needed=needed, empty=empty or {}, notation=notation)
+    _numbered(
+        source,
+        target,
+        is_asked,
+        needed=shown or (),
+        shown=shown,
+        added=added or {},
+        notation=notation,
+    )
 
 
-def no_label(target: str | os.PathLike[str], *, numbers: bool) -> Any:
-    """What stands in the label column of `target` for a label that is not there yet. Where classes
-    are `numbers` it is one in formats that have types.
+def no_label(target: str | os.PathLike[str], *, numbers: bool) -> Fill:
+    """The label column of `target` for labels that are not there yet. Where classes are `numbers`
+    it has their type in formats that have types.
     """
-    return np.nan if numbers and format_of(Path(target)) != "delimited" else ""
+    nothing = np.nan if numbers and format_of(Path(target)) != "delimited" else ""
+    return lambda rows: np.full(len(rows), nothing)
 
 
 def _numbered(
@@ -166,7 +181,8 @@ def _numbered(
     choose: Callable[[Batch, int], Mask],
     *,
     needed: Sequence[str],
-    empty: Mapping[str, Any] = MappingProxyType({}),
+    shown: Sequence[str] | None = None,
+    added: Mapping[str, Fill] = MappingProxyType({}),
     notation: Notation,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
@@ -181,15 +197,16 @@ def _numbered(
         # Numbers go on from file to file.
         numbers = done + np.flatnonzero(chosen)
         done += batch.rows
-        blank = {name: np.full(len(numbers), value) for name, value in empty.items()}
-        return batch.where(chosen), {ROW: numbers, **blank}
+        filled = {name: fill(numbers) for name, fill in added.items()}
+        picked = batch.where(chosen)
+        return picked if shown is None else picked.only(shown), {ROW: numbers, **filled}
 
     return rewrite(
         source,
         target,
         change,
         needed=needed,
-        added=[ROW, *empty],
+        added=[ROW, *added],
         notation=notation,
         progress=progress,
     )

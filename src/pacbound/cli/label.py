@@ -11,7 +11,7 @@ import typer
 
 from pacbound.cascade.labelling import LabelSession
 from pacbound.cascade.labelling.session import require_loss
-from pacbound.cascade.rows import LABEL, no_label, rows_asked_for
+from pacbound.cascade.rows import CHECK, LABEL, Fill, no_label, rows_asked_for
 from pacbound.claims.budget import Budget
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.provenance import about_texts, sample_name
@@ -34,7 +34,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.file_locks import locked
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_partial import Claim
-from pacbound.sources import Notation, open_table
+from pacbound.sources import Notation, TableFile, open_table
 from pacbound.sources.batches import Batch, require_columns
 from pacbound.sources.notation import unscaled
 from pacbound.sources.values import MISSING, Values
@@ -100,12 +100,13 @@ def label(
             rich_help_panel=ROWS,
         ),
     ] = None,
-    show_predictions: Annotated[
-        bool,
+    show: Annotated[
+        str | None,
         option(
-            "--show-predictions", "By hand: show what the models say, too.", rich_help_panel=ROWS
+            "Columns that a labeller sees: text,image. If left out, all but those of the models.",
+            rich_help_panel=ROWS,
         ),
-    ] = False,
+    ] = None,
     *,
     rows: Annotated[RowChoices, (*RELATED, *PIPED, "sample")],
     output: OutputOption = None,
@@ -117,8 +118,9 @@ def label(
 
     --ask writes rows to label, --answers takes them back; both may stand in one call. Without
     either, on a terminal, rows are shown one by one and labelled by hand. Every label is in the
-    session file before the next is asked for. Rows without a label count as losses, so what is
-    certified holds whenever you stop: that at most xi of the accuracy is lost.
+    session file before the next is asked for. Labellers do not see what the models say, unless
+    --show names these columns. Rows without a label count as losses, so what is certified holds
+    whenever you stop: that at most xi of the accuracy is lost.
 
     Exit code 0: certified. 3: not yet.
     """
@@ -136,6 +138,8 @@ def label(
     columns: Any = {"confidence": names(confidence), "prediction": names(prediction)}
     (file,) = rows.tables([file])
     notation = rows.notation()
+    models = [*columns["confidence"], *columns["prediction"], slow_confidence]
+    shown = _shown(open_table(file, notation), show, hidden={label, *models})
     reading: dict[str, Any] = {
         **columns,
         "slow_confidence": slow_confidence,
@@ -163,22 +167,37 @@ def label(
                 cannot_tell,
                 notation,
             )
-        going.save(session)
+        _save(going, session)
         asked = None
         if ask is not None:
             asked = going.ask(count)
             _require_taken_in(going, ask, label or LABEL, notation)
             is_numbers = not any(isinstance(found, str) for found in going.classes)
-            empty = {} if label else {LABEL: no_label(ask, numbers=is_numbers)}
+            added: dict[str, Fill] = {CHECK: going.checks}
+            if label is None:
+                added[LABEL] = no_label(ask, numbers=is_numbers)
             decided(0 if going.progress.certified else REFUSED)
-            needed = [label] if label else []
-            rows_asked_for(file, ask, asked, needed=needed, empty=empty, notation=notation)
+            seen = shown if label is None else [*shown, label]
+            rows_asked_for(file, ask, asked, shown=seen, added=added, notation=notation)
         elif answers is None and not as_json and _is_by_hand():
-            models = [*columns["confidence"], *columns["prediction"], slow_confidence]
-            hidden = {label} if show_predictions else {label, *models}
-            label_by_hand(going, session, open_table(file, notation), hidden=hidden)
+            label_by_hand(going, session, open_table(file, notation), shown)
+            _save(going, session)
         certificate = None if output is None else going.certificate(about=told, sample=named)
         return _report(going, session, taken, ask, asked, certificate, output, as_json=as_json)
+
+
+def _shown(table: TableFile, show: str | None, hidden: set[str | None]) -> list[str]:
+    """The columns that a labeller sees: those named, or all that are not hidden."""
+    if show is None:
+        return [name for name in table.columns if name not in hidden]
+    require_columns(table, names(show))
+    return names(show)
+
+
+def _save(session: LabelSession, path: Path) -> None:
+    """Store the session, all labels of which are used: the report depends on them."""
+    session.progress  # noqa: B018
+    session.save(path)
 
 
 def _is_by_hand() -> bool:
@@ -272,7 +291,8 @@ def _tell_answers(
         {place: name for place, name in enumerate(names) if name in table.columns}
         for names in (confidences, predictions)
     )
-    wanted = [ROW, label, *scored.values(), *told.values()]
+    checked = [CHECK] if CHECK in table.columns else []
+    wanted = [ROW, label, *checked, *scored.values(), *told.values()]
     for batch in table.batches(list(dict.fromkeys(wanted))):
         rows, values = _rows(batch), batch.values(label)
         known, declined = _without(values, cannot_tell)
@@ -285,6 +305,7 @@ def _tell_answers(
                 start=batch.start,
                 predictions={place: batch.values(name) for place, name in told.items()},
                 scores={place: _came_back(batch, name, notation) for place, name in scored.items()},
+                checks=batch.names(CHECK) if checked else None,
             )
             taken += session.decline(rows[declined])
         except (InvalidTypeError, InvalidValueError) as error:
@@ -364,7 +385,7 @@ def _report(
     *,
     as_json: bool,
 ) -> int:
-    now = session.progress
+    now, ahead = session.progress, session.forecast()
     code = decided(0 if now.certified else REFUSED)
     if as_json:
         if certificate is not None and output is not None:
@@ -379,6 +400,9 @@ def _report(
                 "differ": now.differ,
                 "rows": now.rows,
                 "done": now.done,
+                "forecast": None
+                if ahead is None
+                else {"labels": ahead.labels, "exit_rates": ahead.exit_rates.tolist()},
                 "certified": now.certified,
                 "thresholds": [encode_float(value) for value in now.thresholds.tolist()],
                 "exit_rates": now.exit_rates.tolist(),
@@ -397,6 +421,8 @@ def _report(
         )
         return code
     typer.echo(f"{path}: {now}.")
+    if ahead is not None and ahead.labels:
+        typer.echo(f"{str(ahead).capitalize()}.")
     if ask is not None:
         typer.echo(
             f"{len(asked):,} rows to label are in {ask}: fill in the label column, leave the "

@@ -1,11 +1,13 @@
 """Labelling on a terminal: a row is shown, its class is typed, and it is in the file before the
 next is shown.
 
-What is typed counts when Enter is pressed, and is then stored for good: a label that could be taken
-back after its effect is seen would void the guarantee. Before Enter it can be erased, or taken back
-by a `:u` at its end. What begins with a colon is a command, so that every letter can be a class;
-the name of a class that begins with one is typed with another colon before it. The models' own
-columns are not shown unless that is asked for, so that the label does not depend on them.
+What is typed counts when Enter is pressed. Until the next label it can be taken back with `:u`, and
+nothing on the screen depends on it by then: the row that is shown next was chosen without it, and
+the progress is the one before it. The next label uses it, and then it stays: a label that could be
+taken back after its effect is seen would void the guarantee. What begins with a colon is a command,
+so that every letter can be a class; the name of a class that begins with one is typed with another
+colon before it. The models' own columns are not shown unless they are named, so that the label does
+not depend on them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -29,40 +32,120 @@ from pacbound.tally.classes import Class, NotAClassError, class_of_text
 # So many rows are read at once, because reading one takes as long as reading all.
 _AHEAD = 200
 
+# A forecast is shown after so many labels each.
+_FORECAST = 10
+
 _MENU = 30
 _MARK = ":"
 SKIP, UNDO, QUIT = ":s", ":u", ":q"
 
 
 def label_by_hand(
-    session: LabelSession, path: Path, table: TableFile, *, hidden: set[str | None]
+    session: LabelSession, path: Path, table: TableFile, shown: Sequence[str]
 ) -> None:
     """Ask for one label after the other, until none matters or the user quits.
 
-    `path` is where the session is saved after each; `hidden` columns are not shown.
+    `path` is where the session is saved after each; only `shown` columns are shown.
     """
-    rows = _Shown(session, table, [name for name in table.columns if name not in hidden])
-    menu = _Menu(session.classes)
     if not session.done:
-        typer.echo(menu.explained())
-    while not session.done:
-        typer.echo(f"\n{session.progress}")
-        row = int(session.ask(1)[0])
-        typer.echo("\n".join(rows.lines(row)))
-        for answer in _answers(row):
-            if answer == QUIT:
+        _ByHand(session, path, _Shown(table, shown)).run()
+
+
+class _ByHand:
+    """Rows one after the other. The last label is stored, but nothing has looked at it."""
+
+    def __init__(self, session: LabelSession, path: Path, shown: _Shown) -> None:
+        self._session, self._path, self._shown = session, path, shown
+        self._menu = _Menu(session.classes)
+        self._rows: list[int] = []
+        self._last: int | None = None
+        self._is_over = False
+
+    def run(self) -> None:
+        typer.echo(self._menu.explained())
+        self._look()
+        while not self._is_over:
+            row = self._rows[0]
+            typer.echo("\n".join(["", *self._shown.lines(row)]))
+            if not self._is_answered(row):
                 return
-            if _stored(session, menu, row, answer):
-                session.save(path)
+
+    def _look(self, row: int | None = None) -> None:
+        """Use all labels so far: is it over, how far has it come, and what comes after `row`?"""
+        session, now = self._session, self._session.progress
+        self._is_over, self._last = now.done, None
+        ahead = session.ask(_AHEAD).tolist()
+        if row is not None:
+            ahead = [row, *(found for found in ahead if found != row)]
+        self._rows = ahead[:2]
+        self._shown.read(self._rows, ahead)
+        typer.echo(f"\n{now}")
+        forecast = None if (now.labels + now.declined) % _FORECAST else session.forecast()
+        if forecast is not None and not now.done:
+            typer.echo(str(forecast))
+
+    def _is_answered(self, row: int) -> bool:
+        """Whether the row was answered, or the one before it taken back; not if the user quits."""
+        for answer in _answers(f"label of row {row}> "):
+            if answer == QUIT:
+                return False
+            if answer == UNDO and self._last is not None:
+                self._undo()
+                return True
+            label = None if answer == SKIP else self._meant(answer)
+            if (answer == SKIP or label is not None) and self._is_stored(row, label):
+                return True
+        return False
+
+    def _meant(self, answer: str) -> Class | None:
+        """The class that is meant; None if none is, and then it is said why."""
+        if answer == UNDO:
+            typer.echo("There is nothing to take back: a label stays once the next one is typed.")
+            return None
+        found = self._menu.meant(answer)
+        if found is None and answer:
+            typer.echo(self._menu.refused(answer))
+        return found
+
+    def _is_stored(self, row: int, label: Class | None) -> bool:
+        """Whether the session could be told the label; if so, the one before it was used first."""
+        if self._last is not None:
+            self._look(row)
+        try:
+            self._session.tell([row], [label])
+        except (InvalidTypeError, InvalidValueError) as error:
+            typer.echo(str(error))
+            return False
+        self._session.save(self._path)
+        self._last, self._rows = row, self._rows[1:]
+        said = "cannot tell" if label is None else printable(str(label))
+        typer.echo(f"Row {row}: {said}. Until the next label, {UNDO} takes it back.")
+        if not self._rows and not self._is_over:
+            self._confirm()
+        return True
+
+    def _confirm(self) -> None:
+        """No other row is worth asking for without looking at the last label."""
+        for answer in _answers(f"Enter to go on, {UNDO} to take it back> "):
+            if answer == UNDO:
+                self._undo()
+                return
+            if not answer:
                 break
-        else:
-            return
+        self._look()
+
+    def _undo(self) -> None:
+        self._session.undo()
+        self._session.save(self._path)
+        typer.echo(f"Taken back: the label of row {self._last}.")
+        self._rows = [int(self._last or 0), *self._rows]
+        self._last = None
 
 
-def _answers(row: int) -> Iterator[str]:
-    """What is typed for a row, line by line, until the input ends."""
+def _answers(prompt: str) -> Iterator[str]:
+    """What is typed, line by line, until the input ends."""
     while True:
-        typer.echo(f"label of row {row}> ", nl=False)
+        typer.echo(prompt, nl=False)
         line = _line()
         if not line:
             typer.echo()
@@ -77,27 +160,6 @@ def _line() -> str:
     while os.name == "posix" and not select.select([sys.stdin], [], [], 0.5)[0]:
         pass
     return sys.stdin.readline()
-
-
-def _stored(session: LabelSession, menu: _Menu, row: int, answer: str) -> bool:
-    """Whether the answer was one, and the session was told it."""
-    if answer == SKIP:
-        session.decline([row])
-        return True
-    if answer == UNDO:
-        typer.echo("Nothing is typed yet, and what was stored before stays as it is.")
-        return False
-    found = menu.meant(answer)
-    if found is None:
-        if answer:
-            typer.echo(menu.refused(answer))
-        return False
-    try:
-        session.tell([row], [found])
-    except (InvalidTypeError, InvalidValueError) as error:
-        typer.echo(str(error))
-        return False
-    return True
 
 
 class _Menu:
@@ -124,8 +186,11 @@ class _Menu:
             return "Taken back."
         if answer.startswith(_MARK) and answer in self._names:
             return f"The class {answer} begins as commands do: type {_MARK}{answer}."
-        what = "a command" if answer.startswith(_MARK) else "one of the classes"
-        return f"{printable(answer)} is not {what}. {self.explained()}"
+        if answer.startswith(_MARK):
+            return f"{printable(answer)} is not a command. {self.explained()}"
+        near = get_close_matches(answer, self._names, n=1)
+        meant = f" Did you mean {printable(near[0])}?" if near else f" {self.explained()}"
+        return f"{printable(answer)} is not one of the classes.{meant}"
 
     def explained(self) -> str:
         listed = list(self._keys.items())
@@ -136,8 +201,8 @@ class _Menu:
         more = f", … ({len(listed)} in all)" if len(listed) > _MENU else ""
         return (
             f"Type the class and Enter: {', '.join(shown)}{more}. {SKIP}: cannot tell, counts as a "
-            f"loss. {QUIT}: stop here. Until Enter, erase what you typed or end it with {UNDO}; "
-            "after it, a label stays."
+            f"loss. {UNDO}: take the last label back; once the next one is typed, it stays. "
+            f"{QUIT}: stop here."
         )
 
     def _new(self, answer: str) -> Class | None:
@@ -157,13 +222,16 @@ def _typed(name: str) -> str:
 class _Shown:
     """The columns of rows, as lines of text."""
 
-    def __init__(self, session: LabelSession, table: TableFile, columns: Sequence[str]) -> None:
-        self._session, self._table, self._columns = session, table, columns
+    def __init__(self, table: TableFile, columns: Sequence[str]) -> None:
+        self._table, self._columns = table, columns
         self._read: dict[int, dict[str, str]] = {}
 
+    def read(self, rows: Sequence[int], ahead: Sequence[int]) -> None:
+        """Have these rows at hand; if one is not, those ahead are read with it."""
+        if not self._read.keys() >= {*rows}:
+            self._read = dict(self._rows(ahead))
+
     def lines(self, row: int) -> list[str]:
-        if row not in self._read:
-            self._read = dict(self._rows(self._session.ask(_AHEAD)))
         width = max(map(len, self._columns), default=0)
         shown = self._read[row]
         return [f"row {row}", *(f"  {name:{width}}  {shown[name]}" for name in self._columns)]

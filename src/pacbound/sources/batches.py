@@ -6,7 +6,7 @@ values, as names, or by their distinct values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -91,6 +91,10 @@ class Batch(Protocol):
 
     def where(self, chosen: NDArray[np.bool_]) -> Batch:
         """Only the chosen rows."""
+        ...
+
+    def only(self, columns: Collection[str]) -> Batch:
+        """Only these columns, in the order of the table."""
         ...
 
 

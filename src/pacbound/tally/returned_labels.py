@@ -14,7 +14,7 @@ not come back is missing, and what that means is up to the question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 from pathlib import Path
@@ -465,3 +465,6 @@ class JoinedRows:
 
     def where(self, chosen: NDArray[np.bool_]) -> JoinedRows:
         return JoinedRows(self.rest.where(chosen), self.answers, self.codes[chosen])
+
+    def only(self, columns: Collection[str]) -> JoinedRows:
+        return replace(self, rest=self.rest.only(columns))

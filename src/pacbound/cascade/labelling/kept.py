@@ -83,6 +83,14 @@ class SessionRows:
         """The number of models before the slow one."""
         return len(self.answers) - 1
 
+    def checks(self, numbers: Integers) -> NDArray[np.str_]:
+        """A short text for each of these rows of this session: answers that come back with it are
+        for this row, whatever else they show.
+        """
+        hashes = [hashlib.sha256(f"{self.digest} {row}".encode()) for row in numbers.tolist()]
+        # A letter first, so that no spreadsheet takes it for a number.
+        return np.array([f"r{found.hexdigest()[:7]}" for found in hashes], dtype="U8")
+
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Which exits differ from the slow model; (exits, k)."""
@@ -238,6 +246,8 @@ class SessionDocument:
     rule: ClassRule
     labels: Mapping[int, Class]
     declined: tuple[int, ...]
+    unused: tuple[int, ...]
+    undone: tuple[tuple[int, Class | None], ...]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to `path`, unless another session is there, or one that knows more."""
@@ -276,6 +286,8 @@ class SessionDocument:
             rule=ClassRule.of(listed, _classes(asked, "missing"), asked.number("unseen_labels")),
             labels=dict(zip(told, classes, strict=True)),
             declined=tuple(body.integers("declined")),
+            unused=tuple(body.integers("unused")),
+            undone=_undone(body),
         )
 
     def _body(self) -> dict[str, Json]:
@@ -300,6 +312,8 @@ class SessionDocument:
             "labelled": list(self.labels),
             "labels": list(self.labels.values()),
             "declined": list(self.declined),
+            "unused": list(self.unused),
+            "undone": [list(each) for each in self.undone],
         }
 
     def _require_same(self, there: SessionDocument, path: str | os.PathLike[str]) -> None:
@@ -316,8 +330,11 @@ class SessionDocument:
                 f"({_shown(there.asked)}; here {_shown(self.asked)}), and stays as it is. What is "
                 "asked for may not change once labels were seen."
             )
-        known = {*self.declined, *self.labels}
-        if not there.labels.items() <= self.labels.items() or not known.issuperset(there.declined):
+        lost = {row for row, label in there.labels.items() if self.labels.get(row) != label}
+        lost |= {*there.declined} - {*self.declined, *self.labels}
+        # Only what nobody has used may have been taken back.
+        undone = {*there.unused} & {row for row, _ in self.undone}
+        if not lost <= undone or there.undone != self.undone[: len(there.undone)]:
             raise InvalidValueError(
                 f"{path} holds labels that this session does not have, and stays as it is: another "
                 "process may be telling it labels. Load it, and tell it these."
@@ -334,6 +351,20 @@ def _classes(reader: Reader, key: str) -> list[Class]:
     if not isinstance(found, list) or not all(type(value) in (int, str) for value in found):
         raise CertificateError(f"{reader.place(key)}: expected a list of numbers and names.")
     return found
+
+
+def _undone(body: Reader) -> tuple[tuple[int, Class | None], ...]:
+    """What was taken back, in order: rows, each with the label that it had, None if declined."""
+    found = body.raw("undone")
+    if not isinstance(found, list) or not all(
+        isinstance(each, list)
+        and len(each) == 2
+        and type(each[0]) is int
+        and (each[1] is None or type(each[1]) in (int, str))
+        for each in found
+    ):
+        raise CertificateError(f"{body.place('undone')}: expected rows with their labels.")
+    return tuple((row, label) for row, label in found)
 
 
 def _shown(asked: SessionClaim) -> str:

@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.cascade.labelling.forecast import FEWEST_LABELS, LabelForecast, LabelRates
 from pacbound.cascade.labelling.kept import SessionDocument, SessionRows, session_rows
 from pacbound.cascade.labelling.walks import (
     Decision,
@@ -65,7 +67,8 @@ class LabelSession:
     The rows must be independent draws from the distribution of use, all of them in the session and
     their number fixed beforehand. `xi`, `delta`, `bound` and `costs` are fixed when the session is
     made. A label must not depend on whether it was asked for, and is told once: changing one after
-    its effect was seen voids the guarantee, so a session refuses it.
+    its effect was seen voids the guarantee, so a session refuses it. Until anything that depends on
+    it was looked at, `undo` takes it back.
 
     Labels matter only where predictions differ. A row without one there counts as a loss, and so
     does one that was declined because nobody can tell. What a session claims is the loss from
@@ -173,6 +176,9 @@ class LabelSession:
             else SevenWalks(*table, self._costs or unit_costs(rows.exits))
         )
         self._outlook: Outlook | None = None
+        # What `undo` may take back: the rows of a call, with their labels before it.
+        self._unused: list[tuple[Integers, Integers, NDArray[np.bool_]]] = []
+        self._undone: list[tuple[int, Class | None]] = []
 
     @property
     def xi(self) -> float:
@@ -264,7 +270,16 @@ class LabelSession:
         """The counts of all rows with the labels so far. It has the same name at every time, so
         that adding two of one session raises.
         """
+        self._unused.clear()
         return replace(self._rows.tally, counts=self._counts.copy())
+
+    @property
+    @one_at_a_time
+    def undone(self) -> tuple[tuple[int, Class | None], ...]:
+        """What was taken back, in order: numbers of rows, each with the label that it had; None for
+        one that was declined.
+        """
+        return tuple(self._undone)
 
     @one_at_a_time
     def ask(self, count: int = 50) -> Integers:
@@ -298,10 +313,7 @@ class LabelSession:
         >>> session.ask(1)
         array([1])
         """
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise InvalidValueError(
-                f"count={count!r} is not a number of rows: expected a whole number from 1."
-            )
+        count = _whole_number(count, "count", "rows")
         return self._rows.numbers[self._worth_asking()[:count]]
 
     @one_at_a_time
@@ -355,6 +367,7 @@ class LabelSession:
         start: int = 0,
         predictions: Mapping[int, Values] | None = None,
         scores: Mapping[int, Floats] | None = None,
+        checks: NDArray[Any] | None = None,
     ) -> int:
         """As `tell`, with labels as a column of a file has them; where there is none, the row stays
         open.
@@ -371,6 +384,8 @@ class LabelSession:
             What the file says that some models predict, and how sure they are (NaN where it says
             nothing), by the places of the models. If they do not in these rows, the file belongs
             to others, and is refused.
+        checks
+            What `checks` gave for these rows; if it gives others, the file is refused, too.
 
         Returns
         -------
@@ -386,6 +401,8 @@ class LabelSession:
         codes = self._rows.vocabulary.codes(labels, name, start)
         self._require_own(numbers, predictions or {})
         self._require_own_scores(numbers, scores or {})
+        if checks is not None:
+            _refuse_other_rows(numbers[self._rows.checks(numbers) != checks], "checks")
         known = codes != MISSING
         return self._take(numbers[known], codes[known], name)
 
@@ -413,6 +430,113 @@ class LabelSession:
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
         return self._take(numbers, np.full(len(numbers), MISSING), "labels")
+
+    @one_at_a_time
+    def undo(self) -> Integers:
+        """Take back what the last `tell`, `tell_column` or `decline` took in, as if it had not been
+        told: for a slip of the pen that is noticed at once.
+
+        A label can be taken back as long as it has not been used. It is used by whatever depends on
+        it: `progress`, `done`, `ask`, `forecast`, `tally`, `certificate`, the session as text. So
+        nothing that anybody saw depends on a label that was taken back, and the guarantee holds
+        with the label that is told in its place. Labels from a file were used. `undone` and the
+        file name every label that was taken back.
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers of the rows that it is undone for.
+
+        Raises
+        ------
+        InvalidValueError
+            If nothing was told since the session was last looked at.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
+        >>> _ = session.tell([0], [1])
+        >>> session.undo(), session.labels, session.undone
+        (array([0]), {}, ((0, 1),))
+        """
+        if not self._unused:
+            raise InvalidValueError(
+                "There is nothing to undo: no label was told since the session was last looked at "
+                "(progress, done, ask, forecast, tally, certificate). A label that was used stays: "
+                "one that is changed after its effect was seen voids the guarantee."
+            )
+        places, codes, declined = self._unused.pop()
+        names = [*self._rows.vocabulary]
+        for place in places.tolist():
+            code = int(self._codes[place])
+            label = None if code == MISSING else names[code]
+            self._undone.append((int(self._rows.numbers[place]), label))
+        told = {*places.tolist()}
+        self._order = [place for place in self._order if place not in told]
+        self._recount(places, codes, declined)
+        return self._rows.numbers[places]
+
+    @one_at_a_time
+    def forecast(self, labels: int | None = None) -> LabelForecast | None:
+        """What the session comes to if further labels are like those so far: a forecast, which
+        `delta` does not cover.
+
+        Parameters
+        ----------
+        labels
+            After so many more labels; without it, when no further label would matter.
+
+        Returns
+        -------
+        LabelForecast or None
+            None before 10 rows were labelled or declined.
+
+        Examples
+        --------
+        >>> from pacbound.data import fashion_mnist
+        >>> table = fashion_mnist()
+        >>> prediction = np.column_stack([table.prediction_fast, table.prediction_slow])
+        >>> session = LabelSession(
+        ...     table.confidence_fast, prediction, xi=0.01, delta=0.01, bound="pair"
+        ... )
+        >>> rows = session.ask(100)
+        >>> _ = session.tell(rows, table.label[rows])
+        >>> print(session.forecast(50))
+        forecast: at this rate about 60% exit early after about 50 more labels
+        """
+        if labels is not None:
+            labels = _whole_number(labels, "labels", "labels")
+        self._seen()
+        declined = int(self._is_declined.sum())
+        if len(self._order) + declined < FEWEST_LABELS:
+            return None
+        answers = self._rows.answers
+        labelled = [column[self._order] for column in answers]
+        rates = LabelRates.seen(labelled, self._codes[self._order], declined)
+        return self._imagined()._played_on(rates, labels)
+
+    @one_at_a_time
+    def checks(self, rows: Any) -> NDArray[np.str_]:
+        """A short text for each row of this session, to go out with the rows that are asked for: by
+        it `tell_column` knows that answers are for these rows.
+
+        Parameters
+        ----------
+        rows
+            The numbers of rows.
+
+        Returns
+        -------
+        ndarray of str
+            Eight letters for each.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
+        >>> session.checks([0, 1])
+        array(['r9244f7f', 'rf5aaf50'], dtype='<U8')
+        """
+        return self._rows.checks(_row_numbers(rows, self._rows.tally.rows))
 
     @one_at_a_time
     def certificate(
@@ -530,6 +654,8 @@ class LabelSession:
             session.tell(list(kept.labels), list(kept.labels.values()))
         if kept.declined:
             session.decline(list(kept.declined))
+        session._unused.clear()
+        session._undone = list(kept.undone)
         return session
 
     @one_at_a_time
@@ -541,6 +667,7 @@ class LabelSession:
         )
 
     def _seen(self) -> Outlook:
+        self._unused.clear()
         if self._outlook is None:
             self._outlook = self._walks.outlook()
         return self._outlook
@@ -635,21 +762,50 @@ class LabelSession:
             evidence.check_some(self._rule, rows.tally.rows, name)
 
     def _change(self, places: Integers, codes: Integers) -> None:
+        """Label rows that have no label yet, or decline them where the label is missing."""
+        self._unused.append((places, self._codes[places], self._is_declined[places]))
+        self._recount(places, codes, codes == MISSING)
+        self._order += places[codes != MISSING].tolist()
+
+    def _recount(self, places: Integers, codes: Integers, declined: NDArray[np.bool_]) -> None:
+        """Count rows by other labels than so far, and as declined or not."""
         rows = self._rows
         answers = [column[places] for column in rows.answers]
-        open_ = joint_outcome(answers, np.full(len(places), MISSING))
-        after = joint_outcome(answers, codes)
         lost = joint_outcome(answers, answers[-1])
-        cells, counted = rows.cells[places], rows.places[places]
-        np.subtract.at(self._counts, (counted, open_), 1)
+        before = joint_outcome(answers, self._codes[places])
+        after = joint_outcome(answers, codes)
+        counted = rows.places[places]
+        np.subtract.at(self._counts, (counted, before), 1)
         np.add.at(self._counts, (counted, after), 1)
         # A row that was declined is lost for good, unless its label comes after all.
-        before = np.where(self._is_declined[places], lost, open_)
-        self._walks.change(cells, before, np.where(codes == MISSING, lost, after))
-        self._codes[places] = codes
-        self._is_declined[places] = codes == MISSING
-        self._order += places[codes != MISSING].tolist()
+        self._walks.change(
+            rows.cells[places],
+            np.where(self._is_declined[places], lost, before),
+            np.where(declined, lost, after),
+        )
+        self._codes[places], self._is_declined[places] = codes, declined
         self._outlook = None
+
+    def _imagined(self) -> Self:
+        """A copy to play with, which shares the rows."""
+        other = copy(self)
+        other._codes, other._is_declined = self._codes.copy(), self._is_declined.copy()
+        other._order, other._counts = [], self._counts.copy()
+        other._walks, other._unused = deepcopy(self._walks), []
+        return other
+
+    def _played_on(self, rates: LabelRates, most: int | None) -> LabelForecast:
+        told = 0
+        while not self._seen().settled and (most is None or told < most):
+            # Ever more at once: to look takes longer than to tell.
+            some = min(1 + told // 10, len(self._codes) if most is None else most - told)
+            places = self._worth_asking()[:some]
+            answers = [column[places] for column in self._rows.answers]
+            self._change(places, rates.labels(answers, told))
+            told += len(places)
+        exits, n = self._seen().exits_now, self._rows.tally.rows
+        rates_then, cost = np.array(exits) / n, self._cost(exits)
+        return LabelForecast(told, rates_then, cost, done=self._seen().settled)
 
     def _thresholds(self, decision: Decision) -> Floats:
         if isinstance(decision, CascadeDecision):
@@ -674,6 +830,14 @@ class LabelSession:
             rule=self._rule,
             labels=self.labels,
             declined=tuple(self.declined.tolist()),
+            unused=tuple(
+                dict.fromkeys(
+                    row
+                    for places, *_ in self._unused
+                    for row in self._rows.numbers[places].tolist()
+                )
+            ),
+            undone=self.undone,
         )
 
 
@@ -695,6 +859,15 @@ def _refuse_other_rows(wrong: Integers, what: str) -> None:
             f"Row {wrong[0]} of the session has other {what} than these answers say ({wrong.size} "
             "such rows): they were asked for other rows. Pass the file that this session asked for."
         )
+
+
+def _whole_number(given: Any, name: str, what: str) -> int:
+    """`given` as a number of things, at least 1."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise InvalidValueError(
+            f"{name}={given!r} is not a number of {what}: expected a whole number from 1."
+        )
+    return int(given)
 
 
 def _row_numbers(rows: Any, n: int) -> Integers:

@@ -13,9 +13,9 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tokenize import TokenError
@@ -102,6 +102,11 @@ class ArrayBatch:
             self.start,
             int(chosen.sum()),
             {name: array[chosen] for name, array in self.arrays.items()},
+        )
+
+    def only(self, columns: Collection[str]) -> ArrayBatch:
+        return replace(
+            self, arrays={name: array for name, array in self.arrays.items() if name in columns}
         )
 
 

@@ -7,7 +7,7 @@ that is not what the column should hold raises with its row and its text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,6 +126,11 @@ class RecordRows:
             lines=None if self.lines is None else self.lines.filter(mask),
             nested={name: rows.filter(mask) for name, rows in self.nested.items()},
         )
+
+    def only(self, columns: Collection[str]) -> RecordRows:
+        # By their places: a name may be there twice.
+        places = [place for place, name in enumerate(self.record.schema.names) if name in columns]
+        return replace(self, record=self.record.select(places), lines=None)
 
     def _column(self, name: str) -> Any:
         column = self.record.column(self.record.schema.get_field_index(name))

@@ -1,0 +1,91 @@
+"""What a session comes to if further labels are like those so far: a forecast, which no delta
+covers.
+
+The session is played on: rows are asked for as it would, and their labels lose, gain and are
+declined in the shares seen so far, spread evenly. One loss is added to those seen, so that the
+first few labels do not forecast too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.sources.values import MISSING
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Fewer labels say too little about the rest.
+FEWEST_LABELS = 10
+
+# A class that no model predicts.
+_OTHER = MISSING - 1
+
+_GOLDEN_RATIO = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class LabelForecast:
+    """What a `LabelSession` comes to if further labels are like those so far. Nothing of it is
+    certified.
+
+    Attributes
+    ----------
+    labels : int
+        After how many more labels, declined rows included.
+    exit_rates : ndarray of shape (M-1,)
+        The share of the rows that would then leave at each exit.
+    expected_cost : float or None
+        What a row would then cost on average; None if the session has no costs.
+    done : bool
+        Whether no further label would then change the thresholds.
+    """
+
+    labels: int
+    exit_rates: Floats
+    expected_cost: float | None
+    done: bool
+
+    def __str__(self) -> str:
+        cost = "" if self.expected_cost is None else f" (cost {self.expected_cost:.4g} a row)"
+        then = "; no further label would matter then" if self.done else ""
+        return (
+            f"forecast: at this rate about {self.exit_rates.sum():.0%} exit early{cost} after "
+            f"about {self.labels:,} more labels{then}"
+        )
+
+
+@dataclass(frozen=True)
+class LabelRates:
+    """Of the rows that were labelled or declined, the shares in which the slow model is right, in
+    which an exit is, in which neither is, and which were declined.
+    """
+
+    shares: tuple[float, ...]
+
+    @classmethod
+    def seen(cls, answers: Sequence[Integers], codes: Integers, declined: int) -> Self:
+        """Those of rows with the `answers` of the models, the slow one last, and labels."""
+        lost = codes == answers[-1]
+        gained = ~lost & np.any([column == codes for column in answers[:-1]], axis=0)
+        neither = len(codes) - lost.sum() - gained.sum()
+        counts = np.array([lost.sum() + 1, gained.sum(), neither, declined], dtype=np.float64)
+        return cls(tuple((counts / counts.sum()).tolist()))
+
+    def labels(self, answers: Sequence[Integers], first: int) -> Integers:
+        """Labels in these shares for further rows, the `first` of them being the first-th; declined
+        ones are missing.
+        """
+        slow, differing = answers[-1], answers[0]
+        for column in answers[1:-1]:
+            differing = np.where(differing == slow, column, differing)
+        # Multiples of the golden ratio, less their whole part, are spread evenly.
+        spread = (first + 1 + np.arange(len(slow))) * _GOLDEN_RATIO % 1
+        outcome = np.searchsorted(np.cumsum(self.shares)[:-1], spread, side="right")
+        other = np.full_like(slow, _OTHER)
+        return np.choose(outcome, [slow, differing, other, np.full_like(slow, MISSING)])
