@@ -44,6 +44,11 @@ class LabelForecast:
         What a row would then cost on average; None if the session has no costs.
     done : bool
         Whether no further label would then change the thresholds.
+
+    Examples
+    --------
+    >>> print(LabelForecast(40, np.array([0.9]), None, done=False))
+    forecast: at this rate about 90% exit early after about 40 more labels
     """
 
     labels: int
