@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.certificate.conftest import cascade_tally, shield_tally, three_models
+from tests.kinds.cascade import cascade_tally
+from tests.kinds.cascade_paths import three_models
+from tests.kinds.shield import shield_tally
 
 from pacbound import Tally, calibrate, certify_shield
 from pacbound.claims.cascade import certify_cascade

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.certificate.conftest import cascade_tally, shield_tally, three_models
+from tests.kinds.cascade import cascade_tally
+from tests.kinds.cascade_paths import three_models
+from tests.kinds.shield import shield_tally
 
 from pacbound import calibrate, certify_shield, documents
 from pacbound.cascade import AsyncCascade, Cascade

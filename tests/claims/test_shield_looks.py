@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.certificate.conftest import shield_tally
+from tests.kinds.shield import shield_tally
 
 from pacbound import Tally, certify_shield, documents, planned_looks
 from pacbound.claims.certificate import certificate_from_dict

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.kinds.kind import Kind
 
 KINDS: dict[str, Kind] = {
-    path.stem: import_module(f"tests.kinds.{path.stem}").KIND
+    path.stem.replace("_", "-"): import_module(f"tests.kinds.{path.stem}").KIND
     for path in sorted(Path(__file__).parent.glob("[a-z]*.py"))
     if path.stem not in {"kind", "random_rows"}
 }

@@ -44,12 +44,13 @@ class Kind:
     `made` are small certificates of every procedure and verdict, which are frozen under their
     names; `layouts` those among them that have, together, every key of its documents. `random`
     makes one from random rows, `trials` of which both verifiers judge. What cannot be monitored or
-    planned has no `use` and no `pilot`.
+    planned has no `use` and no `pilot`. A claim that takes several shapes, such as a cascade, has a
+    file for each: what one file holds, the others need not repeat.
     """
 
     made: Mapping[str, Callable[[], Certificate]]
-    layouts: tuple[str, ...]
-    random: Callable[[np.random.Generator], Certificate]
+    layouts: tuple[str, ...] = ()
+    random: Callable[[np.random.Generator], Certificate] | None = None
     trials: int = 300
     use: Callable[[], Use] | None = None
     pilot: Pilot | None = None

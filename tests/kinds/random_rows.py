@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from pacbound import Tally
 
 Rng = np.random.Generator
 
@@ -30,3 +33,8 @@ def scores(rng: Rng, *shape: int) -> Any:
 def names(rng: Rng, rows: int) -> Any:
     """Groups of unequal size."""
     return rng.choice(["day", "night", "dawn"], size=rows, p=[0.6, 0.3, 0.1])
+
+
+def many(tally: Tally, times: int) -> Tally:
+    """As if each row had been drawn so often."""
+    return replace(tally, rows=tally.rows * times, counts=tally.counts * times)

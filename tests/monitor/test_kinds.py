@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.monitor.conftest import (
-    abstention,
-    calibration,
-    cascade,
-    false_alarms,
-    groups,
-    recall,
-)
+from tests.kinds.abstention import watched as abstention
+from tests.kinds.calibration import watched as calibration
+from tests.kinds.cascade import watched as cascade
+from tests.kinds.cascade_groups import watched as groups
+from tests.kinds.false_alarms import watched as false_alarms
+from tests.kinds.recall import watched as recall
 
 from pacbound import (
     Monitor,

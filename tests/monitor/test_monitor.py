@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.certificate.conftest import MAKERS
+from tests.kinds.calibration import watched as calibration
 from tests.kinds.kind import Use
-from tests.monitor.conftest import USES, calibration, shield
+from tests.kinds.shield import watched as shield
+from tests.monitor.conftest import USES
 
 from pacbound import Monitor, certify_cascade, certify_shield, load_certificate
 from pacbound.claims import KINDS
@@ -23,7 +25,7 @@ def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> No
     # kinds.
     rest = {"batch", "bundle", "alarm-range"}
     watched = set(KINDS) - rest - {"sets"}
-    assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping-groups"}
+    assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping"}
 
 
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:

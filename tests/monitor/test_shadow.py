@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
-from tests.monitor.conftest import cascade, groups, shield
+from tests.kinds.cascade import watched as cascade
+from tests.kinds.cascade_groups import watched as groups
+from tests.kinds.shield import watched as shield
 
 from pacbound import Monitor
 from pacbound.errors import InvalidTypeError, InvalidValueError

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.kinds.cascade import watched as cascade
 from tests.kinds.kind import Use
-from tests.monitor.conftest import cascade, shield
+from tests.kinds.shield import watched as shield
 
 from pacbound import Monitor, certify_shield, documents
 from pacbound.errors import CertificateError

@@ -5,18 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.kinds import KINDS as KINDS_APART
+from tests.kinds import KINDS as TRIED
 from tests.products import standing_for
 from tests.tally.question_names import question_of
 
 from pacbound import (
     Tally,
-    calibrate,
-    certify_abstention,
-    certify_cascade,
-    certify_false_alarms,
-    certify_recall,
-    certify_shield,
     plan_from_pilot,
 )
 from pacbound.claims.cascade.claim import EXACT_WORK
@@ -26,38 +20,9 @@ from pacbound.planning.pilot import measures_of
 from pacbound.stats.paired import paired_test_work
 from pacbound.tally.questions import QUESTIONS
 
-
-def cascade_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    label = rng.integers(0, 10, size=rows)
-    confidence = rng.beta(4, 1, size=rows)
-    fast = np.where(rng.random(rows) < confidence, label, label + 1)
-    slow = np.where(rng.random(rows) < 0.95, label, label + 2)
-    return {
-        "confidence": confidence,
-        "prediction": np.column_stack([fast, slow]) % 10,
-        "label": label,
-    }
-
-
-def shield_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    unsafe = rng.random(rows) < 0.1
-    scores = np.where(unsafe, rng.beta(6, 2, size=rows), rng.beta(1, 6, size=rows))
-    return {"score": scores, "unsafe": unsafe}
-
-
-def calibration_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    confidence = rng.beta(5, 1, size=rows)
-    return {"confidence": confidence, "correct": rng.random(rows) < confidence}
-
-
-def abstention_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {"question": "abstention", **calibration_rows(rows, rng)}
-
-
-def recall_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    positive = rng.random(rows) < 0.3
-    score = np.where(positive, rng.beta(6, 2, size=rows), rng.beta(1, 6, size=rows))
-    return {"score": score, "positive": positive}
+KINDS = {
+    pilot.asked.get("claim", name): pilot for name, kind in TRIED.items() if (pilot := kind.pilot)
+}
 
 
 def _counted(rows: dict[str, Any]) -> Tally:
@@ -65,70 +30,13 @@ def _counted(rows: dict[str, Any]) -> Tally:
     return Tally.count(**{"question": question_of(rows), **rows})
 
 
-def abstention_value(tally: Tally) -> float:
-    return certify_abstention(data=tally, xi=0.1, delta=0.05).coverage
-
-
-def recall_value(tally: Tally) -> float:
-    return certify_recall(data=tally, target=0.9, delta=0.05).flag_rate
-
-
-def cascade_value(tally: Tally) -> float:
-    return float(certify_cascade(data=tally, xi=0.05, delta=0.05).exit_rates.sum())
-
-
-def differ_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {name: column for name, column in cascade_rows(rows, rng).items() if name != "label"}
-
-
-def differ_value(tally: Tally) -> float:
-    return float(certify_cascade(data=tally, xi=0.1, delta=0.05, claim="differ").exit_rates.sum())
-
-
-def shield_value(tally: Tally) -> float:
-    certificate = certify_shield(data=tally, xi=0.05, delta=0.05)
-    return certificate.interventions / certificate.n
-
-
-def false_alarm_value(tally: Tally) -> float:
-    found = certify_false_alarms(data=tally, xi=0.1, delta=0.05).observed_recall
-    assert found is not None
-    return found
-
-
-def calibration_value(tally: Tally) -> float:
-    bins = calibrate(data=tally, delta=0.05).bins
-    return float(((bins.upper - bins.lower) * bins.trials).sum() / bins.trials.sum())
-
-
-KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
-    "abstention": (abstention_rows, abstention_value, {"xi": 0.1}, 0.06),
-    "cascade": (cascade_rows, cascade_value, {"xi": 0.05}, 0.04),
-    "differ": (differ_rows, differ_value, {"xi": 0.1, "claim": "differ"}, 0.04),
-    "recall": (recall_rows, recall_value, {"target": 0.9}, 0.02),
-    "shield": (shield_rows, shield_value, {"xi": 0.05}, 0.02),
-    "calibration": (calibration_rows, calibration_value, {}, 0.02),
-    "false-alarms": (
-        recall_rows,
-        false_alarm_value,
-        {"xi": 0.1, "claim": "false-alarms"},
-        0.02,
-    ),
-    **{
-        name: (pilot.rows, pilot.value, dict(pilot.asked), pilot.near)
-        for name, kind in KINDS_APART.items()
-        if (pilot := kind.pilot)
-    },
-}
-
-
 def pilot_of(kind: str, rows: int = 1000, seed: int = 0) -> Tally:
-    return _counted(KINDS[kind][0](rows, np.random.default_rng(seed)))
+    return _counted(KINDS[kind].rows(rows, np.random.default_rng(seed)))
 
 
-def plan_of(kind: str, **options: Any) -> PilotPlan:
-    given = {**KINDS[kind][2], "delta": 0.05, "sizes": [300, 1500], "draws": 20, **options}
-    return plan_from_pilot(pilot_of(kind), **given)
+def plan_of(kind: str, seed: int = 0, **options: Any) -> PilotPlan:
+    given = {**KINDS[kind].asked, "delta": 0.05, "sizes": [300, 1500], "draws": 20, **options}
+    return plan_from_pilot(pilot_of(kind, seed=seed), **given)
 
 
 def test_every_question_that_has_a_measure_is_tested() -> None:
@@ -140,14 +48,13 @@ def test_every_question_that_has_a_measure_is_tested() -> None:
 @pytest.mark.parametrize("kind", standing_for(KINDS, ["cascade", "recall"], rest="slow"))
 def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
     """The pilot is one of many, so its plan is compared with the truth on average over ten."""
-    rows, value, asked, near = KINDS[kind]
+    pilot = KINDS[kind]
     rng = np.random.default_rng(1)
-    true = np.mean([value(_counted(rows(1500, rng))) for _ in range(40)])
-    planned = [
-        plan_from_pilot(pilot_of(kind, seed=seed), **asked, delta=0.05, sizes=[1500], draws=10)
-        for seed in range(10)
-    ]
-    assert np.mean([plan.points[0].value for plan in planned]) == pytest.approx(true, abs=near)
+    true = np.mean([pilot.value(_counted(pilot.rows(1500, rng))) for _ in range(40)])
+    planned = [plan_of(kind, seed=seed, sizes=[1500], draws=10) for seed in range(10)]
+    assert np.mean([plan.points[0].value for plan in planned]) == pytest.approx(
+        true, abs=pilot.near
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,7 +66,7 @@ def test_more_rows_give_more(kind: str) -> None:
 
 
 def test_labels_of_a_cascade_are_the_rows_on_which_models_differ() -> None:
-    rows = cascade_rows(1000, np.random.default_rng(0))
+    rows = KINDS["cascade"].rows(1000, np.random.default_rng(0))
     differ = float((rows["prediction"][:, 0] != rows["prediction"][:, 1]).mean())
     plan = plan_of("cascade", label_cost=0.5, draws=50)
     for point in plan.points:
@@ -222,7 +129,7 @@ def test_a_size_below_the_fewest_is_not_certified() -> None:
 
 @pytest.mark.parametrize("kind", ["cascade", "recall", "shield"])
 def test_the_usual_sizes_begin_where_certifying_does(kind: str) -> None:
-    (rate,) = KINDS[kind][2].values()
+    (rate,) = KINDS[kind].asked.values()
     least = measures_of(kind)[kind].least(pilot_of(kind), rate, 0.05)
     points = plan_of(kind, sizes=None, draws=10).points
     assert least <= points[0].rows <= least * 1.1 + 1
@@ -270,7 +177,7 @@ def test_a_smaller_pilot_leaves_a_wider_spread() -> None:
 
 
 def test_groups_are_drawn_together() -> None:
-    rows = calibration_rows(400, np.random.default_rng(0))
+    rows = KINDS["calibration"].rows(400, np.random.default_rng(0))
     pilot = Tally.count("calibration", **rows, groups=np.where(np.arange(400) % 4, "a", "b"))
     plan = plan_from_pilot(pilot, delta=0.05, sizes=[400], draws=10)
     single = plan_from_pilot(Tally.count("calibration", **rows), delta=0.05, sizes=[400], draws=10)
@@ -343,7 +250,7 @@ def test_rare_positives_take_more_rows() -> None:
 
 def test_an_abstention_of_groups_is_planned_from() -> None:
     rng = np.random.default_rng(9)
-    rows = abstention_rows(1000, rng)
+    rows = KINDS["abstention"].rows(1000, rng)
     groups = rng.choice(["north", "south"], size=1000, p=[0.99, 0.01])
     pilot = Tally.count(groups=groups, **rows)
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[100, 1500], draws=10)
@@ -393,7 +300,7 @@ def test_a_pilot_that_says_nothing_is_refused(
 
 
 def test_a_pilot_whose_models_differ_without_a_label_is_refused() -> None:
-    rows = cascade_rows(1000, np.random.default_rng(0))
+    rows = KINDS["cascade"].rows(1000, np.random.default_rng(0))
     labels = rows["label"].astype(object)
     labels[np.flatnonzero(rows["prediction"][:, 0] != rows["prediction"][:, 1])[:3]] = None
     without = Tally.count("cascade", **{**rows, "label": labels})

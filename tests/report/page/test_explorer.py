@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.certificate.conftest import few_labels, front, in_groups, three_models
+from tests.kinds.cascade import few_labels
+from tests.kinds.cascade_front import front
+from tests.kinds.cascade_groups import in_groups
+from tests.kinds.cascade_paths import three_models
 from tests.products import standing_for
 from tests.report.page.conftest import abstention, calibration, cascade, recall, rows, shield
 
