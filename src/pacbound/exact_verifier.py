@@ -1209,10 +1209,12 @@ def check_threshold(claim: Part, report: Report) -> None:
     """Each table's threshold is the farthest at which few enough trials are events."""
     kind = THRESHOLDS[claim.get("procedure", str)]
     claim.only(
-        f"kind procedure assumes certified n delta group_thresholds scope drawn tables {kind.asks}"
+        "kind procedure assumes certified n delta group_thresholds small_groups scope drawn tables "
+        + kind.asks
     )
     n, delta, rate = claim.count("n", 1), _level(claim), _allowed_rate(claim)
     own = _choice(claim, "group_thresholds", ("common", "own")) == "own"
+    leave_out = _choice(claim, "small_groups", ("refuse", "leave-out")) == "leave-out"
     scope = _choice(claim, "scope", SCOPES)
     if "dtype" in kind.asks:
         _choice(claim, "dtype", DTYPES)
@@ -1227,10 +1229,15 @@ def check_threshold(claim: Part, report: Report) -> None:
     if kind.by == "looks":
         fixed = alone and claim.value.get("drawn") is None
         require(fixed, claim.at("looks"), "do not go with groups or draws")
+    if leave_out and (alone or kind.by == "product"):
+        raise UnreadableError(f"{claim.at('small_groups')} does not fit the claim")
     level = delta
-    if own and not alone and len(tables) > 1:
+    # Given how many are left out, the scores of groups that overlap with them follow another law.
+    shared = own or (leave_out and scope == "overlapping-groups")
+    if shared and not alone and len(tables) > 1:
         level = sidak(delta, len(tables)) if scope == "groups" else delta / len(tables)
-    sizes, certified = [], []
+    sizes: list[int] = []
+    certified, by_number = list[bool](), list[bool]()
     for table in tables:
         table.only("group counts threshold allowed")
         counts, allowed = Histogram.of(table.part("counts"), kind), table.get("allowed", int)
@@ -1239,10 +1246,16 @@ def check_threshold(claim: Part, report: Report) -> None:
         table.equals("threshold", written(limit))
         sizes.append(counts.rows)
         certified.append(limit != counts.refused)
+        # Not even zero events would pass: a matter of the number of trials alone.
+        by_number.append(leave_out and allowed < 0)
     whole = max(sizes) <= n if scope == "overlapping-groups" else sum(sizes) == n
     require(whole, claim.at("n"), f"the tables have {sum(sizes)} rows")
-    claim.equals("certified", any(certified) if own and not alone else all(certified))
+    fails = [not (passes or small) for passes, small in zip(certified, by_number, strict=True)]
+    held = any(certified) and (not any(fails) or (own and not alone))
+    claim.equals("certified", held)
     report.checked += ["how many may go wrong, the thresholds, n"]
+    if any(by_number):
+        report.checked += ["that groups were left out by their number of trials alone"]
     report.trusted += ["the counts of each cell"]
 
 
@@ -2103,13 +2116,16 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "cascade": check_cascade,
 }
 COUNTED = {
-    "sets": "kind procedure n xi delta group_thresholds dtype scope tables",
+    "sets": "kind procedure n xi delta group_thresholds small_groups dtype scope tables",
     "calibration": "kind procedure n delta correction side scope bins tables",
     "abstention": "kind procedure n xi delta first_threshold scope tables",
     "precision": "kind procedure n target delta scope tables",
-    "recall": "kind procedure n target delta looks group_thresholds scope tables",
-    "shield": ("kind procedure n xi delta rate bound looks horizon group_thresholds scope tables"),
-    "false-alarms": "kind procedure n xi delta group_thresholds scope tables",
+    "recall": "kind procedure n target delta looks group_thresholds small_groups scope tables",
+    "shield": (
+        "kind procedure n xi delta rate bound looks horizon group_thresholds small_groups scope "
+        "tables"
+    ),
+    "false-alarms": "kind procedure n xi delta group_thresholds small_groups scope tables",
     "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared tables",

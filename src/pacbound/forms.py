@@ -472,6 +472,13 @@ THRESHOLDS = Ask(
     "With groups: one common threshold that every group keeps, or their own ones.",
     default="common",
 )
+SMALL_GROUPS = Ask(
+    "small_groups",
+    Choice(("refuse", "leave-out")),
+    "With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse "
+    "refuses the claim.",
+    default="refuse",
+)
 
 
 def xi_ask(help: str) -> Ask:  # noqa: A002

@@ -28,6 +28,16 @@ def certificates(tmp_path: Path) -> None:
     certify_shield(SCORES[:20], NONE[:20], xi=0.05, delta=0.01).save(tmp_path / "refused.json")
     calibration(delta=0.02).save(tmp_path / "calibration.json")
     certify_recall(SCORES, ~NONE, target=0.95, delta=0.01).save(tmp_path / "recall.json")
+    small = partial(
+        certify_recall,
+        SCORES,
+        ~NONE,
+        target=0.9,
+        groups=np.arange(900) // 440,
+        small_groups="leave-out",
+    )
+    small(delta=0.01).save(tmp_path / "small.json")
+    certify_together({"r": small}, delta=0.01).save(tmp_path / "together.json")
     certify_cascade(
         SCORES,
         np.ones((900, 2), dtype=int),
@@ -50,6 +60,9 @@ def certificates(tmp_path: Path) -> None:
         ("calibration", ["--kind", "calibration", "--max-delta", 0.02, "--require-certified"]),
         ("recall", ["--max-xi", 0.05]),
         ("groups", ["--kind", "cascade", "--max-xi", 0.02]),
+        ("groups", ["--require-all-groups"]),
+        ("small", ["--require-certified"]),
+        ("bundle", ["--require-all-groups"]),
         ("bundle", ["--kind", "bundle", "--max-xi", 0.05, "--max-delta", 0.01]),
     ],
 )
@@ -69,6 +82,8 @@ def test_what_was_asked_for_passes(pacbound: Run, name: str, gates: list[object]
         ("calibration", ["--max-xi", 0.5], "a calibration claims no xi"),
         ("recall", ["--max-xi", 0.04], "target = 0.95 lets 0.05 go wrong"),
         ("bundle", ["--max-xi", 0.01], "s: xi = 0.05"),
+        ("small", ["--require-all-groups"], "groups without a certificate: 2, and --require-all"),
+        ("together", ["--require-all-groups"], "r: groups without a certificate: 2"),
         ("mixed", ["--max-xi", 0.05], "c: a calibration claims no xi"),
     ],
 )

@@ -28,6 +28,7 @@ def _random(rng: np.random.Generator) -> Certificate:
     if rng.random() < 0.4:
         options["groups"] = names(rng, rows)
         options["group_thresholds"] = str(rng.choice(["common", "own"]))
+        options["small_groups"] = str(rng.choice(["refuse", "leave-out"]))
     elif rng.random() < 0.3:
         options |= {"clusters": np.arange(rows) // 2, "seed": int(rng.integers(9))}
     if np.isnan(label).all():
@@ -39,6 +40,9 @@ KIND = Kind(
     made={
         "sets": lambda: _made(300),
         "sets-groups": lambda: _made(300, groups=np.arange(300) % 3, group_thresholds="own"),
+        "sets-small-groups": lambda: _made(
+            300, groups=np.arange(300) // 145, small_groups="leave-out"
+        ),
         "sets-refused": lambda: _made(300, xi=0.005),
     },
     layouts=("sets-groups",),

@@ -173,6 +173,7 @@ def _both(values: Values) -> dict[str, tuple[Claim[Any], dict[str, Any]]]:
         "scope": "top",
         "drawn": values["drawn"],
         "group_thresholds": "common",
+        "small_groups": "refuse",
         "looks": None,
         "tables": [{"group": None, "counts": values["counts"]}],
     }

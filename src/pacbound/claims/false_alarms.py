@@ -13,7 +13,7 @@ from pacbound.claims.claim import certify
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.forms import DELTA, THRESHOLDS, xi_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, xi_ask
 from pacbound.procedures.threshold import LOST
 from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
@@ -203,7 +203,12 @@ CLAIM = ThresholdClaim(
     help="Certify the score from which to raise alarms, so that at most xi of the negatives raise "
     "one.",
     question=SCORE_BY_POSITIVE,
-    asks=(xi_ask("The share of the negatives that may raise an alarm: 0.05"), DELTA, THRESHOLDS),
+    asks=(
+        xi_ask("The share of the negatives that may raise an alarm: 0.05"),
+        DELTA,
+        THRESHOLDS,
+        SMALL_GROUPS,
+    ),
     procedures={
         "false-alarms/binomial/1": ThresholdProcedure(
             "false-alarms/binomial/1",
@@ -249,7 +254,7 @@ CLAIM = ThresholdClaim(
 )
 
 
-def certify_false_alarms(
+def certify_false_alarms(  # noqa: PLR0913
     score: Any = None,
     positive: Any = None,
     *,
@@ -258,6 +263,7 @@ def certify_false_alarms(
     delta: float,
     groups: Any = None,
     group_thresholds: Literal["common", "own"] = "common",
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
     data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> FalseAlarmCertificate:
@@ -295,6 +301,10 @@ def certify_false_alarms(
         The group of each row, or a mapping from names to truth values where groups overlap.
     group_thresholds
         With groups: one common threshold that every group keeps, or their own ones.
+    small_groups
+        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand. Too few are those negatives of which not even zero
+        going wrong passes, so that no outcome decides it; their rows raise no alarm.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows
@@ -332,7 +342,12 @@ def certify_false_alarms(
     return certify(
         CLAIM,
         alarm_columns(score, positive, unsafe, groups),
-        {"xi": xi, "delta": delta, "group_thresholds": group_thresholds},
+        {
+            "xi": xi,
+            "delta": delta,
+            "group_thresholds": group_thresholds,
+            "small_groups": small_groups,
+        },
         data,
         rows,
     )

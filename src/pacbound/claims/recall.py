@@ -12,7 +12,7 @@ from pacbound.claims.claim import certify
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.forms import DELTA, THRESHOLDS, looks_ask, target_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, looks_ask, target_ask
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
@@ -151,6 +151,7 @@ CLAIM = ThresholdClaim(
         DELTA,
         looks_ask("positives"),
         THRESHOLDS,
+        SMALL_GROUPS,
     ),
     procedures={
         "recall/binomial/1": ThresholdProcedure(
@@ -176,7 +177,7 @@ CLAIM = ThresholdClaim(
 )
 
 
-def certify_recall(
+def certify_recall(  # noqa: PLR0913
     score: Any = None,
     positive: Any = None,
     *,
@@ -185,6 +186,7 @@ def certify_recall(
     looks: PlannedLooks | Sequence[int] | None = None,
     groups: Any = None,
     group_thresholds: Literal["common", "own"] = "common",
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
     data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> RecallCertificate:
@@ -217,6 +219,10 @@ def certify_recall(
         The group of each row, or a mapping from names to truth values where groups overlap.
     group_thresholds
         With groups: one common threshold that every group keeps, or their own ones.
+    small_groups
+        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand. Too few are those positives of which not even zero
+        going wrong passes, so that no outcome decides it; all their rows are flagged.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows
@@ -256,7 +262,13 @@ def certify_recall(
     return certify(
         CLAIM,
         {"score": score, "positive": positive, "groups": groups},
-        {"target": target, "delta": delta, "looks": looks, "group_thresholds": group_thresholds},
+        {
+            "target": target,
+            "delta": delta,
+            "looks": looks,
+            "group_thresholds": group_thresholds,
+            "small_groups": small_groups,
+        },
         data,
         rows,
     )

@@ -19,7 +19,7 @@ from pacbound.claims.threshold_certificate import (
 )
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.forms import DELTA, THRESHOLDS, Ask, Choice, xi_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Choice, xi_ask
 from pacbound.tally.columns import as_array, numeric
 from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.row_options import RowOptions
@@ -114,6 +114,7 @@ CLAIM = ThresholdClaim(
         xi_ask("The share of the sets that may miss the true label: 0.05"),
         DELTA,
         THRESHOLDS,
+        SMALL_GROUPS,
         Ask(
             "dtype",
             Choice(DTYPES),
@@ -166,6 +167,7 @@ def certify_sets(
     delta: float,
     groups: Any = None,
     group_thresholds: Literal["common", "own"] = "common",
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
     data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> SetsCertificate:
@@ -191,6 +193,10 @@ def certify_sets(
         The group of each row, or a mapping from names to truth values where groups overlap.
     group_thresholds
         With groups: one common threshold that every group keeps, or their own ones.
+    small_groups
+        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand. Too few are those rows of which not even zero
+        going wrong passes, so that no outcome decides it; their sets hold every label.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows
@@ -224,7 +230,13 @@ def certify_sets(
     return certify(
         CLAIM,
         {"probability": probability, "label": label, "groups": groups},
-        {"xi": xi, "delta": delta, "group_thresholds": group_thresholds, "dtype": dtype},
+        {
+            "xi": xi,
+            "delta": delta,
+            "group_thresholds": group_thresholds,
+            "small_groups": small_groups,
+            "dtype": dtype,
+        },
         data,
         rows,
     )

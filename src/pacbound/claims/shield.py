@@ -18,7 +18,7 @@ from pacbound.claims.task_record import about_task, common_task
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.forms import DELTA, THRESHOLDS, Ask, Choice, Whole, looks_ask, xi_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Choice, Whole, looks_ask, xi_ask
 from pacbound.says import Side
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
@@ -188,6 +188,11 @@ def _conflict(asked: Values) -> str | None:
         )
     if looks is not None and bound != "exact":
         return f"looks go with bound='exact', not with {bound!r}: {instead}."
+    if bound == "product" and asked["small_groups"] == "leave-out":
+        return (
+            "small_groups='leave-out' goes with bound='exact': by the product it depends on how "
+            "many rollouts are unsafe whether they are too few, which is an outcome."
+        )
     if bound == "product" and rate != "all":
         return f"bound={bound!r} is about all rollouts: with rate={rate!r} leave it out."
     return None
@@ -239,6 +244,7 @@ CLAIM = ThresholdClaim(
             None,
         ),
         THRESHOLDS,
+        SMALL_GROUPS,
     ),
     procedures={
         "shield/binomial/1": ThresholdProcedure(
@@ -316,6 +322,7 @@ def certify_shield(  # noqa: PLR0913
     horizon: int | None = None,
     groups: Any = None,
     group_thresholds: Literal["common", "own"] = "common",
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
     data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> ShieldCertificate:
@@ -367,6 +374,10 @@ def certify_shield(  # noqa: PLR0913
         The group of each rollout, or a mapping from names to truth values where groups overlap.
     group_thresholds
         With groups: one common threshold that every group keeps, or their own ones.
+    small_groups
+        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand. Too few are those rollouts of which not even zero
+        going wrong passes, so that no outcome decides it; the shield always brakes there.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows
@@ -420,6 +431,7 @@ def certify_shield(  # noqa: PLR0913
         "looks": looks,
         "horizon": horizon,
         "group_thresholds": group_thresholds,
+        "small_groups": small_groups,
     }
     columns = {"score": score, "unsafe": unsafe, "final_score": final_score, "groups": groups}
     return certify(CLAIM, columns, asked, data, rows)

@@ -34,7 +34,9 @@ from pacbound.claims.threshold_certificate import (
     Trials,
     common_threshold,
     flag_rule,
+    is_left_out,
     is_refused,
+    left_out,
     level_of,
     rows_of,
     search_of,
@@ -230,6 +232,8 @@ class ThresholdClaim(Claim[C]):
         if looks is not None and (values["drawn"] is not None or values["scope"] != "top"):
             raise CertificateError(f"{part.place('looks')} do not go with groups or draws.")
         require_groups(part, values)
+        if values.get("small_groups") == "leave-out" and values["scope"] == "top":
+            raise CertificateError(f"{part.place('small_groups')} is about groups: there are none.")
         tables = [table["counts"] for table in values["tables"]]
         for counts in tables:
             require_lost(part, question, counts)
@@ -252,6 +256,11 @@ class ThresholdClaim(Claim[C]):
                     "looks do not go with groups: certify each group by itself, with a plan of its "
                     "own."
                 )
+        if wishes.get("small_groups") == "leave-out" and evidence.scope == "top":
+            raise InvalidValueError(
+                "small_groups='leave-out' is about groups, and there are none: pass groups, or "
+                "leave it out."
+            )
         tables = [{"group": group, "counts": counts} for group, counts in found]
         return {**self.counted_values(procedure.name, evidence, wishes), "tables": tables}
 
@@ -268,7 +277,8 @@ class ThresholdClaim(Claim[C]):
             for table in values["tables"]
             for found in [self._decision(procedure, values, table, level)]
         ]
-        refused = [is_refused(procedure.trials, table) for table in tables]
+        kept = [table for table in tables if not is_left_out(values, table)] or tables
+        refused = [is_refused(procedure.trials, table) for table in kept]
         own = values.get("group_thresholds") == "own" and values["scope"] != "top"
         return {
             **values,
@@ -367,11 +377,13 @@ class ThresholdClaim(Claim[C]):
     def thresholds(self, certificate: C) -> dict[str, Json]:
         """The threshold, or that of each group."""
         values, write = certificate.values, GridPoint(TOP).write
-        if values["scope"] == "top" or values["group_thresholds"] == "common":
+        common = values["scope"] == "top" or values["group_thresholds"] == "common"
+        if common and not left_out(values):
             return {"threshold": write(common_threshold(certificate))}
         return {
             "thresholds": {
-                str(table["group"]): write(table["threshold"]) for table in values["tables"]
+                str(table["group"]): write(threshold_of(certificate, table))
+                for table in values["tables"]
             }
         }
 

@@ -91,16 +91,31 @@ def is_refused(trials: Trials, table: Values) -> bool:
     return bool(table["threshold"] == (-inf if trials.side == "below" else inf))
 
 
+def is_left_out(values: Values, table: Values) -> bool:
+    """Whether a table was left out, as was asked for: by its number of trials alone, of which not
+    even zero events would pass.
+    """
+    return values.get("small_groups") == "leave-out" and table["allowed"] < 0
+
+
+def left_out(values: Values) -> list[Values]:
+    """The tables that were left out."""
+    return [table for table in values["tables"] if is_left_out(values, table)]
+
+
 def threshold_of(certificate: Any, table: Values) -> float:
     """The threshold that rows of a table are compared with."""
-    if certificate.values.get("group_thresholds") == "own":
+    values = certificate.values
+    if values.get("group_thresholds") == "own" or is_left_out(values, table):
         return float(table["threshold"])
     return common_threshold(certificate)
 
 
 def common_threshold(certificate: Any) -> float:
-    """The most cautious of the thresholds of all tables."""
-    thresholds = [float(table["threshold"]) for table in certificate.values["tables"]]
+    """The most cautious of the thresholds of all tables that were not left out."""
+    values = certificate.values
+    kept = [table for table in values["tables"] if not is_left_out(values, table)]
+    thresholds = [float(table["threshold"]) for table in kept or values["tables"]]
     return min(thresholds) if trials_of(certificate).side == "below" else max(thresholds)
 
 
@@ -120,9 +135,14 @@ def rows_of(counts: Mapping[str, Integers], outcome: str) -> Integers:
 def level_of(values: Values) -> float:
     """The chance to be wrong that each table's decision has."""
     groups, delta = len(values["tables"]), float(values["delta"])
-    if values["scope"] == "top" or values["group_thresholds"] == "common" or groups == 1:
+    overlap = values["scope"] == "overlapping-groups"
+    # Which groups are left out says something about the scores of groups that overlap with them.
+    common = values["group_thresholds"] == "common" and not (
+        overlap and values.get("small_groups") == "leave-out"
+    )
+    if values["scope"] == "top" or common or groups == 1:
         return delta
-    share = sidak_level if values["scope"] == "groups" else bonferroni_level
+    share = bonferroni_level if overlap else sidak_level
     return share(delta, groups)
 
 
@@ -141,6 +161,12 @@ class ThresholdCertificate(Certificate):
                 "Each group has its own threshold: use thresholds[name], or apply the certificate "
                 "to a frame with the column of groups."
             )
+        if self.left_out:
+            raise InvalidTypeError(
+                f"The threshold is not for all rows: {len(self.left_out)} groups were left out. "
+                "Use thresholds[name], or apply the certificate to a frame with the column of "
+                "groups."
+            )
         return common_threshold(self)
 
     @property
@@ -149,11 +175,12 @@ class ThresholdCertificate(Certificate):
         self.require_intact()
         if self.values["scope"] == "top":
             return {}
-        common = self.values["group_thresholds"] == "common"
-        return {
-            table["group"]: common_threshold(self) if common else table["threshold"]
-            for table in self.values["tables"]
-        }
+        return {table["group"]: threshold_of(self, table) for table in self.values["tables"]}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The groups that `small_groups="leave-out"` left out, for too few trials."""
+        return tuple(str(table["group"]) for table in left_out(self.values))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -225,8 +252,9 @@ class ThresholdCertificate(Certificate):
         score
             One score in [0, 1] per row.
         groups
-            The group of each row, where each has a threshold of its own. Rows of a group that was
-            not certified are all flagged; where the claim is about false alarms, they raise none.
+            The group of each row, where each has a threshold of its own, or some were left out.
+            Rows of a group that was not certified are all flagged; where the claim is about false
+            alarms, they raise none.
 
         Returns
         -------
@@ -305,10 +333,10 @@ def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
     if certificate.values["scope"] == "top":
         return RowRule(1, steps(tables[0]["threshold"]), role="score", ones="flagged")
     cautious = -inf if trials_of(certificate).side == "below" else inf
-    own = certificate.values["group_thresholds"] == "own"
+    by_group = certificate.values["group_thresholds"] == "own" or left_out(certificate.values)
     return RowRule(
         1,
-        None if own else steps(common_threshold(certificate)),
+        None if by_group else steps(common_threshold(certificate)),
         groups={table["group"]: steps(threshold_of(certificate, table)) for table in tables},
         instead=steps(cautious),
         role="score",

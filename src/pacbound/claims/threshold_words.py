@@ -7,14 +7,16 @@ that of all rows, {lost} how many rollouts were lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from pacbound.claims.threshold_certificate import (
     common_threshold,
+    is_left_out,
     is_refused,
+    left_out,
     rows_of,
     threshold_of,
     trials_of,
@@ -41,6 +43,11 @@ _ALWAYS_SAID = {
     UNEXPLAINED: "The counts in this file do not lead to a refusal: it was changed.",
     SLOW: "The counts do not support the claim; why would take long to compute.",
 }
+# The remedy where every group that cannot be certified is too small, and others can be.
+_LEAVE_OUT = (
+    'They have too few {unit} to pass, even if none goes wrong: small_groups="leave-out" leaves '
+    "these uncertified and can certify the others."
+)
 IN_REFUSALS = frozenset(["unavoidable", "needed"])
 
 
@@ -124,8 +131,9 @@ def said(claim: Any, certificate: Any) -> Says:
     filled = {**whole, "confidence": confidence(values["delta"])}
     own = grouped and values["group_thresholds"] == "own"
     every = " in every group" if grouped else ""
+    small = left_out(values)
     if any(is_refused(trials_of(certificate), table) for table in values["tables"]):
-        every += " that is not refused"
+        every += " that is not left out" if small and not own else " that is not refused"
     rule = "Each group has its own threshold." if own else words.rule
     if not own and words.never and filled["threshold"].value == inf:
         rule = words.never
@@ -139,11 +147,24 @@ def said(claim: Any, certificate: Any) -> Says:
         ),
         seen=() if grouped else (Sentence(f"On these {words.rows}: {words.seen}", filled),),
         groups=lines,
-        notes=tuple(
-            Sentence(text, filled)
-            for end, text in words.no_use.items()
-            if not own and filled["threshold"].value == end
+        notes=(
+            *([_left_out(small, words)] if small else []),
+            *(
+                Sentence(text, filled)
+                for end, text in words.no_use.items()
+                if not own and filled["threshold"].value == end
+            ),
         ),
+    )
+
+
+def _left_out(tables: Sequence[Mapping[str, Any]], words: ClaimWords) -> Sentence:
+    """Which groups were left out, and what becomes of their rows."""
+    named = ", ".join(printable(str(table["group"])) for table in tables)
+    instead = words.instead[0].lower() + words.instead[1:]
+    return Sentence(
+        f"Left out, for too few {words.unit}: {{named}}. Nothing is certified there: {instead}",
+        {"named": named},
     )
 
 
@@ -201,21 +222,27 @@ def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
     why = _why(words, refusal)
     # Without a certificate the same is said of all groups.
     instead = f" {words.instead}" if certificate.certified else ""
-    return Sentence(f"{{group}}: REFUSED: {why}{instead}", {**filled, **_numbers(refusal)})
+    verdict = "left out" if is_left_out(certificate.values, table) else "REFUSED"
+    return Sentence(f"{{group}}: {verdict}: {why}{instead}", {**filled, **_numbers(refusal)})
 
 
 def _refused(
     claim: Any, certificate: Any, words: ClaimWords, filled: Mapping[str, Value]
 ) -> tuple[Sentence, ...]:
-    tables, trials = certificate.values["tables"], trials_of(certificate)
-    refused = [table for table in tables if is_refused(trials, table)]
+    values, trials = certificate.values, trials_of(certificate)
+    tables = values["tables"]
     if len(tables) > 1:
-        named = ", ".join(printable(str(table["group"])) for table in refused)
+        refused = [table for table in tables if is_refused(trials, table)]
+        # Where some were left out, only the others can be to blame.
+        blamed = [table for table in refused if not is_left_out(values, table)] or refused
+        named = ", ".join(printable(str(table["group"])) for table in blamed)
         why = Sentence(
             "{refused} of {groups} groups cannot be certified: {named}.",
-            {"refused": count(len(refused)), "groups": count(len(tables)), "named": named},
+            {"refused": count(len(blamed)), "groups": count(len(tables)), "named": named},
         )
-        return why, Sentence(words.instead)
+        small = all(table["allowed"] < 0 for table in refused) and len(refused) < len(tables)
+        remedy = [Sentence(_LEAVE_OUT.format(unit=words.unit))] if small else []
+        return why, *remedy, Sentence(words.instead)
     refusal: NoThreshold = claim.refusal(certificate, tables[0])
     planned = certificate.values.get("looks") is not None
     numbers = {**filled, **_numbers(refusal)}

@@ -34,6 +34,10 @@ def verify(
     require_certified: Annotated[
         bool, option("--require-certified", "Let no refusal through: exit code 1, not 3.")
     ] = False,
+    require_all_groups: Annotated[
+        bool,
+        option("--require-all-groups", "Let nothing through that leaves a group uncertified."),
+    ] = False,
     kind: Annotated[
         list[str] | None, option("Let only this kind through, such as cascade; may be repeated.")
     ] = None,
@@ -66,10 +70,17 @@ def verify(
     of the data: --data counts them again and compares.
 
     Exit code 0: all are verified and certified. 3: all are verified, and one is a refusal. 2: one
-    cannot be read. 1: one is not verified, is not let through by --require-certified, --kind,
-    --max-xi or --max-delta, or has other counts than --data, whatever the others are.
+    cannot be read. 1: one is not verified, is not let through by --require-certified,
+    --require-all-groups, --kind, --max-xi or --max-delta, or has other counts than --data, whatever
+    the others are.
     """
-    gates = Gates.of(certified=require_certified, kinds=kind, xi=max_xi, delta=max_delta)
+    gates = Gates.of(
+        certified=require_certified,
+        all_groups=require_all_groups,
+        kinds=kind,
+        xi=max_xi,
+        delta=max_delta,
+    )
     recount = _recount(data, column, rows, len(certificates))
     codes = {
         _verified(path, gates, recount, patient=patient, as_json=as_json) for path in certificates
@@ -198,13 +209,20 @@ class Gates:
     """What is demanded; a certificate passes if `closed` has no line about it."""
 
     certified: bool
+    all_groups: bool
     kinds: tuple[str, ...]
     xi: Decimal | None
     delta: Decimal | None
 
     @classmethod
     def of(
-        cls, *, certified: bool, kinds: list[str] | None, xi: float | None, delta: float | None
+        cls,
+        *,
+        certified: bool,
+        all_groups: bool,
+        kinds: list[str] | None,
+        xi: float | None,
+        delta: float | None,
     ) -> Gates:
         """The gates that options ask for, if they are kinds and rates that there can be."""
         unknown = next((kind for kind in kinds or [] if kind not in KINDS), None)
@@ -215,6 +233,7 @@ class Gates:
             )
         return cls(
             certified,
+            all_groups,
             tuple(kinds or ()),
             # Compared as people write them: 1 - 0.95 is 0.05 here, and not a little more.
             None if xi is None else Decimal(repr(tolerated_rate(xi))),
@@ -226,6 +245,11 @@ class Gates:
         lines = []
         if self.certified and not certificate.certified:
             lines.append("it is a refusal, and --require-certified asks for more")
+        if self.all_groups:
+            lines += [
+                f"{found}, and --require-all-groups asks for all of them"
+                for found in _uncertified(certificate)
+            ]
         if self.kinds and certificate.kind not in self.kinds:
             wanted = " or ".join(self.kinds)
             lines.append(f"its kind is {certificate.kind}, and --kind asks for {wanted}")
@@ -238,6 +262,17 @@ class Gates:
         if self.delta is not None and delta > self.delta:
             lines.append(f"delta = {delta}, and --max-delta asks for at most {self.delta}")
         return lines
+
+
+def _uncertified(certificate: Certificate) -> list[str]:
+    """Which groups of the certificate, or of a claim of a bundle, nothing is certified for."""
+    names = [printable(name) for name in certificate.by.refused_groups(certificate)]
+    more = ", …" if len(names) > 5 else ""
+    own = [f"groups without a certificate: {', '.join(names[:5])}{more}"]
+    inside = certificate.inside.items()
+    return (own if names else []) + [
+        f"{printable(name)}: {found}" for name, one in inside for found in _uncertified(one)
+    ]
 
 
 def _above(certificate: Certificate, most: Decimal) -> list[str]:

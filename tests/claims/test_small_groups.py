@@ -1,0 +1,215 @@
+"""Groups with too few trials to pass at all are left out by their number alone, if that was asked
+for; a group that fails by its errors refuses the claim all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from pacbound import (
+    Monitor,
+    Shield,
+    certify_false_alarms,
+    certify_recall,
+    certify_sets,
+    certify_shield,
+    exact_verifier,
+)
+from pacbound.claims.certificate import certificate_from_dict
+from pacbound.documents import digest
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+
+SMALL = ("clinic 03", "clinic 07", "clinic 11", "clinic 15")
+SITE = np.concatenate(
+    [
+        np.repeat(name, 12 if name in SMALL else 200)
+        for name in (f"clinic {place:02}" for place in range(19))
+    ]
+)
+N = len(SITE)
+RNG = np.random.default_rng(4)
+FLAG = np.arange(N) % 2 == 0
+SCORE = np.where(FLAG, RNG.beta(8, 2, size=N), RNG.beta(2, 8, size=N))
+KINDS: dict[str, tuple[Any, str, dict[str, Any], float]] = {
+    "recall": (certify_recall, "positive", {"target": 0.9}, -np.inf),
+    "false alarms": (certify_false_alarms, "positive", {"xi": 0.1}, np.inf),
+    "shield": (certify_shield, "unsafe", {"xi": 0.2}, -np.inf),
+    "among unsafe": (certify_shield, "unsafe", {"xi": 0.1, "rate": "among-unsafe"}, -np.inf),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def made(kind: str, flags: Any = FLAG, groups: Any = SITE, **more: Any) -> Any:
+    verb, flag, asked, _ = KINDS[kind]
+    more = {"small_groups": "leave-out", "delta": 0.05, **more}
+    return verb(score=SCORE, **{flag: flags}, groups=groups, **asked, **more)
+
+
+def both_verifiers(certificate: Any) -> list[bool]:
+    document = certificate.to_dict()
+    loaded = certificate_from_dict(document)
+    return [loaded.verify().ok, not exact_verifier.check_document(document).wrong]
+
+
+@every_kind
+def test_four_small_groups_of_nineteen_are_left_out_and_the_others_certified(kind: str) -> None:
+    refused = made(kind, small_groups="refuse")
+    assert not refused.certified
+    assert f"4 of 19 groups cannot be certified: {', '.join(SMALL)}." in refused.summary()
+    assert 'small_groups="leave-out" leaves these uncertified' in refused.summary()
+    certificate = made(kind)
+    assert certificate.certified
+    assert certificate.left_out == SMALL
+    assert both_verifiers(certificate) == [True, True]
+    large = ~np.isin(SITE, SMALL)
+    verb, flag, asked, cautious = KINDS[kind]
+    alone = verb(score=SCORE[large], **{flag: FLAG[large]}, groups=SITE[large], **asked, delta=0.05)
+    assert certificate.thresholds == {
+        name: cautious if name in SMALL else alone.threshold for name in certificate.groups
+    }
+    said = certificate.summary()
+    assert "in every group that is not left out." in said
+    assert f": {', '.join(SMALL)}. Nothing is certified there: " in said
+    assert said.count("clinic 03: left out: ") == 1
+    assert "REFUSED" not in said
+    assert tuple(certificate.by.refused_groups(certificate)) == SMALL
+
+
+@pytest.mark.parametrize("kind", ["false alarms", "shield", "among unsafe"])
+def test_a_group_that_fails_by_its_errors_refuses_the_claim_and_alone_is_named(kind: str) -> None:
+    """In one clinic everything goes wrong at every threshold."""
+    verb, flag, asked, cautious = KINDS[kind]
+    wrong = SITE == "clinic 05"
+    certificate = verb(
+        np.where(wrong, 1.0 if cautious > 0 else -np.inf, SCORE),
+        np.where(wrong, flag == "unsafe", FLAG),
+        groups=SITE,
+        **asked,
+        delta=0.05,
+        small_groups="leave-out",
+    )
+    assert not certificate.certified
+    assert both_verifiers(certificate) == [True, True]
+    assert "REFUSED: 1 of 19 groups cannot be certified: clinic 05." in certificate.summary()
+    assert "small_groups" not in certificate.summary()
+
+
+@every_kind
+def test_rows_of_a_group_that_is_left_out_get_what_a_refusal_does(kind: str) -> None:
+    certificate, cautious = made(kind), KINDS[kind][3]
+    assert certificate.flags([0.0, 1.0], ["clinic 07"] * 2).tolist() == [cautious < 0] * 2
+    limit = certificate.thresholds["clinic 00"]
+    assert certificate.flags([0.0, 1.0], ["clinic 00"] * 2).tolist() == [limit <= 0, True]
+    with pytest.raises(InvalidTypeError, match="pass the group of each row"):
+        certificate.flags([0.5])
+    with pytest.raises(InvalidTypeError, match="4 groups were left out"):
+        _ = certificate.threshold
+
+
+def test_a_frame_is_flagged_by_group_and_needs_the_column() -> None:
+    certificate = made("recall")
+    frame = polars.DataFrame({"score": [0.0, 0.0], "clinic": ["clinic 00", "clinic 03"]})
+    flagged = certificate.apply(frame, score="score", group="clinic")
+    assert flagged["pac_flag"].to_list() == [0, 1]
+    with pytest.raises(InvalidTypeError, match="group"):
+        certificate.apply(frame, score="score")
+
+
+def test_a_shield_takes_the_threshold_of_a_group_and_always_brakes_in_one_left_out() -> None:
+    certificate = made("shield")
+    acts = (lambda _: "drive", lambda _: "brake", lambda danger: danger)
+    assert Shield(*acts, certificate.thresholds["clinic 03"])(0.0) == "brake"
+    assert Shield(*acts, certificate.thresholds["clinic 00"])(0.0) == "drive"
+    with pytest.raises(InvalidTypeError, match="left out"):
+        Shield(*acts, certificate)
+
+
+def test_a_monitor_does_not_watch_a_group_that_was_left_out() -> None:
+    monitor = Monitor(made("recall"), delta=0.01)
+    before = monitor.evidence
+    rows = {"score": [0.0] * 50, "positive": [True] * 50, "groups": ["clinic 03"] * 50}
+    monitor.update(rows)
+    assert monitor.evidence == before
+
+
+def test_groups_that_overlap_share_delta_where_small_ones_are_left_out() -> None:
+    groups = {"all": np.ones(N, dtype=bool), "few": np.arange(N) < 30, "late": np.arange(N) > 900}
+    certificate = made("recall", groups=groups)
+    assert certificate.left_out == ("few",)
+    assert both_verifiers(certificate) == [True, True]
+    third = certify_recall(SCORE, FLAG, target=0.9, delta=0.05 / 3, groups=groups)
+    assert certificate.thresholds["all"] == max(
+        min(
+            certify_recall(SCORE[rows], FLAG[rows], target=0.9, delta=0.05 / 3).threshold
+            for rows in (groups["all"], groups["late"])
+        ),
+        third.threshold,
+    )
+
+
+def test_own_thresholds_say_which_groups_were_left_out() -> None:
+    own, before = (
+        made("recall", group_thresholds="own", small_groups=small)
+        for small in ("leave-out", "refuse")
+    )
+    assert own.left_out == SMALL
+    assert own.thresholds == before.thresholds
+    assert before.left_out == ()
+
+
+def test_where_all_groups_are_small_nothing_is_certified() -> None:
+    rows = np.isin(SITE, SMALL)
+    certificate = certify_recall(
+        SCORE[rows], FLAG[rows], groups=SITE[rows], target=0.9, delta=0.05, small_groups="leave-out"
+    )
+    assert not certificate.certified
+    assert both_verifiers(certificate) == [True, True]
+    assert "4 of 4 groups cannot be certified" in certificate.summary()
+
+
+def test_sets_leave_out_small_groups_too() -> None:
+    probability = np.column_stack([1 - SCORE, SCORE])
+    certificate = certify_sets(
+        probability, FLAG.astype(int), groups=SITE, xi=0.1, delta=0.05, small_groups="leave-out"
+    )
+    assert certificate.left_out == SMALL
+    assert certificate.sets([[0.0, 1.0]], ["clinic 03"]).tolist() == [[True, True]]
+    assert both_verifiers(certificate) == [True, True]
+
+
+def test_what_small_groups_do_not_go_with() -> None:
+    with pytest.raises(InvalidValueError, match="there are none: pass groups"):
+        made("recall", groups=None)
+    with pytest.raises(InvalidValueError, match="looks do not go with groups"):
+        made("recall", looks=[100, int(FLAG.sum())])
+    with pytest.raises(InvalidValueError, match="goes with bound='exact'"):
+        made("shield", bound="product", final_score=SCORE)
+
+
+@pytest.mark.parametrize("kind", ["recall", "false alarms"])
+def test_a_document_that_leaves_out_a_group_that_could_pass_is_not_valid(kind: str) -> None:
+    """With mended digests."""
+    document = made(kind).to_dict()
+    claim = document["claim"]
+    claim["tables"][0] |= {"allowed": -1, "threshold": claim["tables"][3]["threshold"]}
+    document["claim_digest"] = digest(claim)
+    assert not certificate_from_dict(document).verify().ok
+    assert exact_verifier.check_document(document).wrong
+    document = made(kind, small_groups="refuse").to_dict()
+    document["claim"] |= {"certified": True}
+    document["claim_digest"] = digest(document["claim"])
+    assert not certificate_from_dict(document).verify().ok
+    assert exact_verifier.check_document(document).wrong
+
+
+def test_a_document_without_groups_cannot_leave_any_out() -> None:
+    document = certify_recall(SCORE, FLAG, target=0.9, delta=0.05).to_dict()
+    document["claim"]["small_groups"] = "leave-out"
+    document["claim_digest"] = digest(document["claim"])
+    with pytest.raises(CertificateError, match="there are none"):
+        certificate_from_dict(document)
+    with pytest.raises(exact_verifier.UnreadableError, match="does not fit"):
+        exact_verifier.check_document(document)
