@@ -221,8 +221,8 @@ def certify_recall(  # noqa: PLR0913
         With groups: one common threshold that every group keeps, or their own ones.
     small_groups
         With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
-        refuses the claim. Fixed beforehand. Only the number of positives of a group decides, never an
-        outcome. All its rows are flagged.
+        refuses the claim. Fixed beforehand. Only the number of positives of a group decides, never
+        an outcome. All its rows are flagged.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows

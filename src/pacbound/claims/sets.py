@@ -195,8 +195,8 @@ def certify_sets(
         With groups: one common threshold that every group keeps, or their own ones.
     small_groups
         With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
-        refuses the claim. Fixed beforehand. Only the number of rows of a group decides, never an
-        outcome. Its sets hold every label.
+        refuses the claim. Fixed beforehand. Only the number of rows of a group decides, never
+        an outcome. Its sets hold every label.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows

@@ -376,8 +376,8 @@ def certify_shield(  # noqa: PLR0913
         With groups: one common threshold that every group keeps, or their own ones.
     small_groups
         With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
-        refuses the claim. Fixed beforehand. Only the number of rollouts of a group decides, never an
-        outcome. The shield always brakes there.
+        refuses the claim. Fixed beforehand. Only the number of rollouts of a group decides, never
+        an outcome. The shield always brakes there.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows
