@@ -1,0 +1,1 @@
+"""Other methods with the same promise, side by side with pacbound, on their own data."""
