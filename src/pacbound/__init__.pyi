@@ -25,6 +25,7 @@ from pacbound.claims.certificate import load_certificate as load_certificate
 from pacbound.claims.false_alarms import certify_false_alarms as certify_false_alarms
 from pacbound.claims.precision import certify_precision as certify_precision
 from pacbound.claims.recall import certify_recall as certify_recall
+from pacbound.claims.replacement import certify_replacement as certify_replacement
 from pacbound.claims.sets import certify_sets as certify_sets
 from pacbound.claims.shield import certify_shield as certify_shield
 from pacbound.errors import PacboundError as PacboundError

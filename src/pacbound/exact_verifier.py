@@ -2079,6 +2079,67 @@ def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
     return tuple(chosen), taken[-1] if taken else 0
 
 
+# Of a candidate to replace an old model: lost are the rows on which only the old one is right, or
+# what is missing could show that; gained those on which only the new one is.
+COMPARED = "equal only_new only_old neither unlabelled may_lose may_gain"
+LOST = ("only_old", "unlabelled", "may_lose")
+MOST_CANDIDATES = 4
+
+
+def check_replacement(claim: Part, report: Report) -> None:
+    """In each group the candidates pass that lose less than xi by the paired test."""
+    claim.only(
+        "kind procedure assumes certified n xi delta group_verdicts looks scope drawn tables"
+    )
+    n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
+    own = _choice(claim, "group_verdicts", ("common", "own")) == "own"
+    scope, tables, place = _choice(claim, "scope", SCOPES), _tables(claim), claim.at("tables")
+    _require_names(claim, tables, alone=scope == "top")
+    require(len(tables) <= MOST_GROUPS, place, "are too many")
+    held = [Held.of(part.part("counts"), COMPARED, 0, MOST_CANDIDATES - 1) for part in tables]
+    models = max(len(one.cells) for one in held)
+    whole = all(one.cells in ([], list(range(models))) for one in held)
+    require(whole and all(len({*one.sums}) < 2 for one in held), place, "are not of the same rows")
+    sizes = [one.sums[0] if one.sums else 0 for one in held]
+    if scope == "overlapping-groups":
+        names = [part.get("group", str) for part in tables]
+        fits = "all rows" in names and sizes[names.index("all rows")] == n == max(sizes)
+    else:
+        fits = sum(sizes) == n and all(sizes)
+    require(fits, claim.at("n"), f"the tables have {sum(sizes)} rows")
+    level /= models * _equal_looks(claim, n)
+    if own and len(tables) > 1:
+        level = sidak(level, len(tables)) if scope == "groups" else level / len(tables)
+    passed = []
+    for part, one, size in zip(tables, held, sizes, strict=True):
+        part.only("group counts passed")
+        stored = part.integers("passed")
+        require_rising(stored, 0, models - 1, part.at("passed"))
+        test = StepTest("exact", size, xi, level)
+        for m in range(len(one.cells)):
+            lost = sum(one.columns[name][m] for name in LOST)
+            gained = one.columns["only_new"][m]
+            seen = Counts((size,), (lost + gained,), (lost,), (gained,))
+            right = test.may_pass(seen) if m in stored else test.may_fail(seen)
+            require(right, part.at("passed"), f"candidate {m} does not follow from its counts")
+        require(bool(one.cells) or not stored, part.at("passed"), "nothing was compared")
+        passed.append(set(stored))
+    claim.equals("certified", bool(set.union(*passed) if own else set.intersection(*passed)))
+    report.checked += ["which candidates pass (the exact region in double precision, from above)"]
+    report.trusted += ["the counts of each candidate"]
+
+
+def _equal_looks(claim: Part, n: int) -> int:
+    """How many looks share delta, if one of them is at n rows."""
+    if claim.get("looks", list, type(None)) is None:
+        return 1
+    looks = claim.integers("looks")
+    require_rising(looks, 1, MOST, claim.at("looks"))
+    fits = n in looks and claim.value.get("drawn") is None
+    require(fits, claim.at("looks"), "do not go with these rows")
+    return len(looks)
+
+
 # ----------------------------------------------------------------------------------- 5. The whole
 
 BOUNDS = ("exact", "pair", "product")
@@ -2092,6 +2153,7 @@ PROCEDURES: dict[str, str] = {
     "batch/credit-two-looks/1": "batch",
     **dict.fromkeys(RANGES, "alarm-range"),
     "bundle/union-bound/1": "bundle",
+    "replacement/paired/1": "replacement",
     **{
         f"cascade/{method}/{bound}/{version}": "cascade"
         for method in ("two-models", "seven-paths", "declared-front", "greedy")
@@ -2114,6 +2176,7 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "precision": check_walk,
     "batch": check_batch,
     "cascade": check_cascade,
+    "replacement": check_replacement,
 }
 COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds small_groups dtype scope tables",
@@ -2129,6 +2192,7 @@ COUNTED = {
     "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared tables",
+    "replacement": "kind procedure n xi delta group_verdicts looks scope tables",
 }
 # What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {
@@ -2138,6 +2202,7 @@ COUNTED_WITHIN = {
     ("batch", "looks"): "sampled disagreements",
     **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
     ("cascade", "tables"): "group n labels walks",
+    ("replacement", "tables"): "group counts",
 }
 
 
@@ -2286,6 +2351,10 @@ ASSUMED_IDS = {
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
     "precision/rank-starts/1": _WALK_ASSUMED,
     "sets/binomial/1": f"{_ROWS_ASSUMED} same-type-in-use",
+    "replacement/paired/1": (
+        f"{_ROWS_ASSUMED} size-without-answers unknown-counts-against-new labels-as-they-are "
+        "net-loss-of-new"
+    ),
     "recall/binomial/1": _STOPPED_IDS,
     "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-without-scores", "looks-beforehand"),
     "false-alarms/binomial/1": _STOPPED_IDS,

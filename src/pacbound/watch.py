@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
-from pacbound.stats.betting import Bets, loss_bets
+from pacbound.stats.betting import Bets, difference_bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import Rows, Slot, only_known, scaled
 from pacbound.tally.questions.question import Judged
@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 # A batch of counts: for some places, how often each outcome came.
 Counts = Sequence[tuple[int, tuple[int, ...]]]
 _LOSSES = {"losses": True, "labels": True}
+_DIFFERENCES = {"losses": True, "gains": True, "labels": True}
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,18 @@ def losses_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int]:
     return labels - losses, losses
 
 
+def differences_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int, int]:
+    """How many labels were gained, equal and lost, from `losses`, `gains` and `labels`."""
+    counts = only_known(given, _DIFFERENCES, what)
+    losses, gains, labels = (whole_number(counts[name], name) for name in _DIFFERENCES)
+    if losses + gains > labels:
+        raise InvalidValueError(
+            f"{losses} losses and {gains} gains of {labels} labels cannot be: expected losses + "
+            "gains <= labels, which are all rows of traffic that were looked at."
+        )
+    return gains, labels - losses - gains, losses
+
+
 def require_certified(names: Iterable[str], known: Sequence[str]) -> None:
     """Raise if one of the groups is not known: nothing is claimed about its rows."""
     strange = [name for name in names if name not in known]
@@ -253,7 +266,7 @@ class TableRows:
             tables = np.array([self.groups.index(name) for name in found.groups], dtype=np.int64)
             return self.seen(found, tables[found.places])
 
-        compared = "prediction" in question.slots
+        compared = any(key.startswith("prediction") for key in question.slots)
         return RowReading(
             question.slots, judged, question.slots["label"].name if compared else None
         )
@@ -280,16 +293,29 @@ class LossWatch:
         held: Sequence[bool],
         trials_and_events: Callable[[Integers, Integers, Integers], tuple[Flags, Flags]],
     ) -> None:
+        self._judge = trials_and_events
+        self.outcomes: tuple[str, ...] = outcomes
+        self._watch_tables(certificate, question, bets_on_losses(rate), held, claimed)
+
+    def _watch_tables(
+        self,
+        certificate: Any,
+        question: Any,
+        bets: tuple[Bets, ...],
+        held: Sequence[bool],
+        claimed: str,
+    ) -> None:
+        """Bets for each table that is claimed."""
         names = [table["group"] for table in certificate.values["tables"]]
         groups = tuple(name for name in names if name is not None)
         self._names = [name for name, kept in zip(names, held, strict=True) if kept]
         self._places = np.where(held, np.cumsum(held) - 1, -1)
-        self._judge, self._grouped = trials_and_events, bool(groups)
+        self._grouped = bool(groups)
         self._rows = TableRows(question, groups, f"A monitored {certificate.kind}", self._seen)
         self.roles: Mapping[str, bool] = question.roles
         self.of_columns, self.of_arrays = self._rows.of_columns, self._rows.of_arrays
-        self.columns, self.outcomes, self.claimed = self._rows.columns, outcomes, claimed
-        self.bets = bets_on_losses(rate) * len(self._names)
+        self.columns, self.claimed = self._rows.columns, claimed
+        self.bets = bets * len(self._names)
         self.shares = np.full(len(self._names), 1 / len(self._names))
 
     def place_name(self, place: int) -> str | None:
@@ -298,13 +324,20 @@ class LossWatch:
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` events of `labels` trials; mappings from groups where there are any."""
+        return self._counted(given, _LOSSES, losses_of_labels)
+
+    def _counted(
+        self,
+        given: Mapping[str, Any],
+        roles: Mapping[str, bool],
+        read: Callable[[Mapping[str, Any], str], tuple[int, ...]],
+    ) -> Counts:
         if not self._grouped:
-            return [(0, losses_of_labels(given, self._rows.what))]
-        counts = counts_by_group(given, _LOSSES, self._rows.what)
+            return [(0, read(given, self._rows.what))]
+        counts = counts_by_group(given, roles, self._rows.what)
         require_certified(counts, self._names)
         return [
-            (self._names.index(name), losses_of_labels(part, self._rows.what))
-            for name, part in counts.items()
+            (self._names.index(name), read(part, self._rows.what)) for name, part in counts.items()
         ]
 
     def _seen(self, found: Judged, tables: Integers) -> Seen:
@@ -312,6 +345,42 @@ class LossWatch:
         places = self._places[tables]
         kept = trials & (places >= 0)
         return Seen(places[kept], events[kept].astype(np.int64))
+
+
+class DifferenceWatch(LossWatch):
+    """What is lost less what is gained is at most `rate` of the rows, in each group where there are
+    groups. `differences` gives -1, 0 or 1 for each outcome, and 2 where what is missing in the row
+    would tell.
+    """
+
+    def __init__(
+        self,
+        certificate: Any,
+        question: Any,
+        *,
+        rate: float,
+        claimed: str,
+        held: Sequence[bool],
+        differences: Callable[[Integers], Integers],
+    ) -> None:
+        self._differences, self.outcomes = differences, ("gained", "equal", "lost")
+        self._watch_tables(certificate, question, (difference_bets(rate),), held, claimed)
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`losses` and `gains` among `labels` rows; mappings from groups where there are any."""
+        return self._counted(given, _DIFFERENCES, differences_of_labels)
+
+    def _seen(self, found: Judged, tables: Integers) -> Seen:
+        lost = self._differences(found.outcomes)
+        unknown = np.flatnonzero(lost > 1)
+        if unknown.size:
+            raise InvalidValueError(
+                f"Row {unknown[0]} has no label ({unknown.size} such rows), and answers differ "
+                "there: label it. To leave out rows that are hard to label would void the promise."
+            )
+        places = self._places[tables]
+        kept = places >= 0
+        return Seen(places[kept], 1 + lost[kept])
 
 
 class ColumnWatch:

@@ -196,7 +196,7 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
         ("shield", (), "Missing option '--xi'"),
         ("recall", (), "Missing option '--target'"),
         ("shield", ("--xi", 0.1, "--costs", "1,2"), "an option of pacbound certify cascade."),
-        ("calibration", ("--looks", "300,600"), "certify recall, pacbound certify shield."),
+        ("calibration", ("--looks", "300,600"), "pacbound certify recall, pacbound certify shield"),
         ("abstention", ("--xi", 0.1, "--costs", "1,2"), "an option of pacbound certify cascade."),
         (
             "shield",

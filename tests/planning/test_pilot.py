@@ -74,6 +74,13 @@ def test_labels_of_a_cascade_are_the_rows_on_which_models_differ() -> None:
         assert point.cost == point.labels * 0.5
 
 
+def test_labels_of_a_replacement_are_the_rows_on_which_models_differ() -> None:
+    pilot = pilot_of("replacement")
+    differ = 1 - pilot.totals["equal"] / pilot.rows
+    for point in plan_of("replacement", draws=50).points:
+        assert point.labels / point.rows == pytest.approx(differ, rel=0.1)
+
+
 def test_labels_of_three_models_are_the_rows_on_which_any_differs() -> None:
     rng = np.random.default_rng(6)
     label = rng.integers(0, 10, size=500)
@@ -95,7 +102,7 @@ def test_a_plan_for_answers_that_differ_takes_no_labels() -> None:
         plan_from_pilot(pilot_of("recall"), xi=0.1, delta=0.05, claim="differ")
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"cascade", "differ"}))
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"cascade", "differ", "replacement"}))
 def test_every_row_needs_a_label_elsewhere(kind: str) -> None:
     assert [point.labels for point in plan_of(kind).points] == [300.0, 1500.0]
 

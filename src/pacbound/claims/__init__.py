@@ -34,6 +34,7 @@ CLAIMS: dict[str, ClaimLine] = {
     "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
+    "replacement": ClaimLine("compare", "Whether a new model may replace the old one."),
 }
 
 # All kinds. A batch is answered, not counted, and a bundle is made of other certificates.

@@ -39,6 +39,18 @@ ASSUMED: Final[Mapping[str, str]] = {
         "A label does not depend on whether, when or why it was asked for, and none was changed "
         "after it was seen."
     ),
+    "size-without-answers": (
+        "The number of rows was fixed beforehand, or by a rule that sees no answer, score or "
+        "label, and every drawn row is counted."
+    ),
+    "unknown-counts-against-new": (
+        "Labels and answers may be missing in any row and for any reason; what is not known counts "
+        "against the new model."
+    ),
+    "net-loss-of-new": (
+        "What is certified is xi, for each candidate that passes: the accuracy lost against the "
+        "old model, gains offsetting losses, over all data of use, or in each group that is named."
+    ),
     "all-before-comparing": (
         "xi, delta and the number of rows were fixed before the answers of the models were "
         "compared, and every drawn row is counted."

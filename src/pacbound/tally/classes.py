@@ -357,7 +357,7 @@ class Evidence:
         why = "On such rows every model counts as wrong"
         if not unseen:
             said = f"{labels} holds classes that {self.slow} never predicts: {_counted(lost)}"
-            why = "On such rows an exit is right and the slow model seems wrong"
+            why = f"On such rows another model is right and {self.slow} seems wrong"
             sides = f"Labels: {_some(self.labelled)}. {self.slow}: {_some(by_slow)}."
         raise InvalidValueError(
             f"{said}; {total} of {rows} rows in all. {why}. {sides} "

@@ -48,7 +48,7 @@ from pacbound.tally.columns import (
 from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.questions import CASCADE, Judged, Question
+from pacbound.tally.questions import Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
 from pacbound.tally.row_options import DRAWN_BY, ROWS, options_about
 from pacbound.tally.table import CountTable, Fingerprint, histogram_names, own_name, together
@@ -131,7 +131,9 @@ class Counting:
             self.evidence.check(self.rule, self.rows, self._labels)
         matches = self.evidence.matches(self.rule)
         if matches is not None:
-            matches.require_related(self.rows, self._labels or "label", self.evidence.slow)
+            matches.require_related(
+                self.rows, self._labels or "label", self.evidence.slow, self.question.reference
+            )
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
@@ -196,10 +198,10 @@ def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) 
             f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
             "predictions and labels."
         )
-    if rule.unrelated_labels and question.kind != CASCADE.kind:
+    if rule.unrelated_labels and not question.compares_models:
         raise InvalidTypeError(
-            "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
-            "it out."
+            "unrelated_labels is about the slow model of a cascade, or the old one that is to be "
+            "replaced, and there is none here: leave it out."
         )
     return Counting(question, rule, Draw.of(options, question, columns=columns))
 

@@ -26,7 +26,7 @@ from pacbound.tally.draws import Drawn, Numbers, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE
+from pacbound.tally.questions.cascade import ALL_ROWS
 from pacbound.tally.questions.question import Layout, in_order
 
 FORMAT = "pacbound-tally"
@@ -169,8 +169,8 @@ def _read_drawn(value: Json, kept: int) -> Drawn:
 
 
 def _read_matches(body: Mapping[str, Json]) -> LabelMatches:
-    if body["kind"] != CASCADE.kind:
-        raise ValueError("label_matches are those of a cascade")
+    if not QUESTIONS[str(body["kind"])].compares_models:
+        raise ValueError("label_matches are those of several models")
     return LabelMatches.from_dict(body["label_matches"])
 
 
@@ -237,7 +237,7 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
     enough = all(total == rows if every_row else total <= rows for total in totals or [0])
     legal = enough and 0 <= rows <= LARGEST_COUNT and (counts >= 0).all()
     _require(legal, f"is not one of {rows} rows: its counts add up to {sum(totals)}")
-    if fields["kind"] == CASCADE.kind and not every_row:
+    if QUESTIONS[fields["kind"]].everyone and not every_row:
         _check_members(fields)
     labelled = 0 if fields["matches"] is None else fields["matches"].labelled
     _require(labelled <= rows, f"has label_matches of {labelled} labels for {rows} rows")

@@ -94,24 +94,29 @@ class LabelMatches:
         best = log_chance_of_matches(one, other, most_matches(one, other))
         return "unrelated" if best <= log(LEVEL) else "too few to tell"
 
-    def require_related(self, rows: int, labels: str = "label", slow: str | None = None) -> None:
+    def require_related(
+        self,
+        rows: int,
+        labels: str = "label",
+        slow: str | None = None,
+        reference: str = "slow model",
+    ) -> None:
         """Raise if labels look like those of other rows; the columns are called `labels` and
-        `slow`.
+        `slow`, and this model is the `reference`.
         """
         if self.insisted or self.verdict(rows) != "unrelated":
             return
         looked_at = self._looked_at(rows)
         seen, matching = (sum(triple[place] for triple in looked_at.values()) for place in (1, 2))
         by_chance = sum(a * b for a, b, _ in looked_at.values()) / seen
-        model = "the slow model" if slow is None else f"the slow model ({slow})"
+        model = f"the {reference}" if slow is None else f"the {reference} ({slow})"
         which = "" if self.labelled == rows else " on which all models agree"
         raise InvalidValueError(
             f"{labels} and {model} match in {matching:,} of {seen:,} rows with a label{which}; in "
             f"a random order they would in about {by_chance:,.0f}. So these are probably the "
-            "labels of other rows, or name other classes, and any threshold would seem to lose "
-            "nothing. Check that labels and predictions were joined by an id and that the slow "
-            "model is named last. If they are right, pass unrelated_labels=True "
-            "(--unrelated-labels)."
+            "labels of other rows, or name other classes, and hide what is lost. Check that labels "
+            f"and predictions were joined by an id and that the {reference} is named where it "
+            "belongs. If they are right, pass unrelated_labels=True (--unrelated-labels)."
         )
 
     def _looked_at(self, rows: int) -> Mapping[str, Triple]:

@@ -40,7 +40,6 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.says import Sentence, share
 from pacbound.sources.values import MISSING
-from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import difference_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import Rows, Slot, as_column, only_known
@@ -53,6 +52,7 @@ from pacbound.watch import (
     RowReading,
     Seen,
     counts_by_group,
+    differences_of_labels,
     one_place,
     require_certified,
 )
@@ -167,19 +167,13 @@ class CascadeWatch:
 
     def _differences(self, given: Mapping[str, Any]) -> tuple[int, int, int]:
         """How many labels were gained, equal and lost, from `losses`, `gains` and `labels`."""
-        counts = only_known(given, _COUNTS, self._what)
-        losses, gains, labels = (whole_number(counts[name], name) for name in _COUNTS)
-        if losses + gains > labels:
-            raise InvalidValueError(
-                f"{losses} losses and {gains} gains of {labels} labels cannot be: expected losses "
-                "+ gains <= labels, which are all rows of traffic that were looked at."
-            )
+        gains, equal, losses = differences_of_labels(given, self._what)
         if gains and not self._labelled:
             raise InvalidValueError(
                 f"{gains} gains were passed, and the claim is that few answers differ, which "
                 "nothing makes good: count every answer that differs as a loss, and pass gains=0."
             )
-        return gains, labels - losses - gains, losses
+        return gains, equal, losses
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
         known = only_known(given, self.roles, self._what)

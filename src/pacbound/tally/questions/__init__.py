@@ -12,11 +12,20 @@ from pacbound.tally.questions.correctness import ABSTENTION, CALIBRATION
 from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.questions.question import Judged, Question, Scope, with_article
+from pacbound.tally.questions.replacement import REPLACEMENT
 
 # All questions by their names.
 QUESTIONS: Mapping[str, Question] = {
     question.kind: question
-    for question in (CALIBRATION, ABSTENTION, CASCADE, ROLLOUTS, SCORE_BY_POSITIVE, LABEL_SCORES)
+    for question in (
+        CALIBRATION,
+        ABSTENTION,
+        CASCADE,
+        ROLLOUTS,
+        SCORE_BY_POSITIVE,
+        LABEL_SCORES,
+        REPLACEMENT,
+    )
 }
 
 

@@ -189,6 +189,8 @@ class Question(ABC):
         Whether a row is counted that has no label.
     counts_inside : bool
         Whether rows can be judged inside an engine.
+    reference : str
+        What the model is called that labels are held against, where there are several.
     everyone : tuple of str
         The group that all rows are in, where groups overlap and there is one.
     slots : mapping of str to Slot
@@ -218,6 +220,7 @@ class Question(ABC):
     lost_is: str | None = None
     labels_may_be_missing: bool = False
     counts_inside: bool = True
+    reference: str = "slow model"
     everyone: tuple[str, ...] = ()
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
@@ -227,6 +230,11 @@ class Question(ABC):
     def roles(self) -> dict[str, bool]:
         """The columns that a caller may pass, by name; True for what must be there."""
         return {**{column.name: column.needed for column in self.columns}, _GROUPS: False}
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether a row brings the answers of several models."""
+        return any(column.name == "prediction" and column.several for column in self.columns)
 
     def by_name(self, columns: Sequence[Any]) -> dict[str, Any]:
         """Columns that were passed by their place, by name."""

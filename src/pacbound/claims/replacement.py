@@ -1,0 +1,786 @@
+"""Replacement: may a new model take the place of an old one?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, Final, Literal, Unpack
+
+import numpy as np
+
+from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
+from pacbound.claims.provenance import Provenance
+from pacbound.claims.tables import (
+    DRAWN,
+    group_prefix,
+    groups_of,
+    head,
+    require_drawn,
+    require_groups,
+    scope_field,
+    tables_field,
+)
+from pacbound.documents import Reader
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
+from pacbound.fields import Field, Fields, Histogram
+from pacbound.figure import Figure
+from pacbound.figures.paired import losses_beside_gains
+from pacbound.forms import DELTA, Ask, Choice, Integers, looks_ask, xi_ask
+from pacbound.measure import Measure, Sample
+from pacbound.procedures.replacement import NAME, Refusal, passes, refusal
+from pacbound.says import Says, Sentence, Value, confidence, count, share
+from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.stats.paired import (
+    PairedBound,
+    labels_needed_by_walk,
+    paired_test_work,
+    paired_upper,
+)
+from pacbound.tally.questions.cascade import ALL_ROWS
+from pacbound.tally.questions.replacement import (
+    LOST,
+    MOST_CANDIDATES,
+    ONLY_NEW,
+    OPEN,
+    OUTCOMES,
+    REPLACEMENT,
+    at_best,
+    of_candidates,
+)
+from pacbound.tally.row_options import RowOptions
+from pacbound.tally.tally import Tally, require_is_tally
+from pacbound.watch import DifferenceWatch
+
+# More groups than this are mostly a column that names each row.
+MOST_GROUPS: Final = 1000
+# The largest exact test that a plan waits for, about a third of a second.
+EXACT_WORK: Final = 0.03
+
+_LABELS: Final = "labels"
+_NOTED: Final = {
+    "too few to tell": "Note: too few rows have a label, or nearly all have the same, to see "
+    "whether the labels are those of these rows. Labels of other rows hide what is lost: check how "
+    "they were joined.",
+    "unrelated": "Note: the labels match the old model no more often than labels of other rows "
+    "would, and were counted all the same (unrelated_labels). If they are not those of these rows, "
+    "the claim is worth nothing.",
+}
+_SEEN: Final = "{New} loses {losses} of {n} rows and gains {gains}"
+# A sentence for each code of a refusal.
+REFUSALS: Final[Mapping[str, str]] = {
+    "unlabelled": "{unlabelled} rows on which answers differ have no label, and each counts as "
+    "lost. Label these first: with them {new} could still be shown to lose at most {xi}.",
+    "too-few": "{n} rows cannot certify that {new} loses at most {xi}, even if it loses none.",
+    "near": f"{_SEEN}: too close to xi = {{xi}} for this many rows.",
+    "loses": f"{_SEEN}: no less than xi = {{xi}}.",
+    "no-better": f"{_SEEN}, which does not show that it is better than {{old}} (xi = 0). Allow a "
+    "small loss, xi > 0.",
+    "slow": "The counts do not support the claim. Why was not computed, which would take long.",
+}
+
+
+class ReplacementCertificate(Certificate):
+    """With probability at least 1 - delta the new model loses at most xi accuracy against the old
+    one.
+
+    `certify_replacement` makes such a certificate, and `load_certificate` reads one. A refusal has
+    `certified` False: keep the old model. Of several candidates, each that `may_replace` names is
+    certified. With groups and a common verdict the claim holds in every group; with own verdicts
+    `certified` is False only if no group is certified, and `refused_groups` names those that are
+    not.
+
+    Attributes
+    ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name: what was asked for, the counts and the
+        candidates that pass.
+    provenance : Provenance
+        Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> prediction = [[1, 1]] * 400 + [[0, 1]] * 5 + [[1, 0]] * 2
+    >>> certificate = certify_replacement(prediction, [1] * 407, xi=0.02, delta=0.05)
+    >>> certificate.certified, certificate.losses, certificate.gains
+    (True, 2, 5)
+    """
+
+    @property
+    def xi(self) -> float:
+        """The accuracy that may be lost."""
+        return float(self.values["xi"])
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What the models are called, the old one first: as their columns, where these differ."""
+        number = candidates_of(self.values) + 1
+        columns = self.provenance.columns
+        named = columns.get("prediction", columns.get("quality", "")).split(",")
+        if len(set(named)) == number:
+            return tuple(named)
+        new = ["the new model"] if number == 2 else [f"new model {m}" for m in range(1, number)]
+        return ("the old model", *new)
+
+    @property
+    def may_replace(self) -> tuple[str, ...]:
+        """The candidates that may take the old model's place, in every group if there are
+        groups.
+        """
+        passed = [set(table["passed"]) for table in self.values["tables"]]
+        return tuple(self.models[1 + m] for m in sorted(set.intersection(*passed)))
+
+    @property
+    def losses(self) -> int:
+        """The rows on which only the old model is right, or may be, for the first candidate."""
+        return lost_of(self.counts()[0])
+
+    @property
+    def gains(self) -> int:
+        """The rows on which only the first candidate is right."""
+        return int(self.counts()[0][ONLY_NEW])
+
+    @property
+    def unlabelled(self) -> int:
+        """The rows in which a label or a quality is missing that could still tell, for the first
+        candidate.
+        """
+        return int(self.counts()[0][OPEN].sum())
+
+    @property
+    def settled(self) -> bool:
+        """Whether no further label can change the verdict on any candidate."""
+        best = [
+            CLAIM.passed(table["counts"], self.values, optimistic=True)
+            for table in self.values["tables"]
+        ]
+        return all(
+            set(more) == set(table["passed"])
+            for more, table in zip(best, self.values["tables"], strict=True)
+        )
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why the first candidate is refused; None if it is certified."""
+        return next((why for _, why in CLAIM.refusals(self, 0)), None)
+
+    def counts(self) -> Any:
+        """The rows of each outcome over all rows, (candidates, outcomes)."""
+        tables = self.values["tables"]
+        whole = [table for table in tables if table["group"] == ALL_ROWS]
+        overlap = self.values["scope"] == "overlapping-groups"
+        return sum(table_of(one["counts"], self.values) for one in (whole if overlap else tables))
+
+
+def candidates_of(values: Values) -> int:
+    """The number of candidates."""
+    return max(len(table["counts"]["cells"]) for table in values["tables"])
+
+
+def table_of(counts: Mapping[str, Any], values: Values) -> Any:
+    """The counts of a group as (candidates, outcomes); zeros for a group without rows."""
+    if not len(counts["cells"]):
+        return np.zeros((candidates_of(values), len(OUTCOMES)), dtype=np.int64)
+    return np.column_stack([counts[name] for name in OUTCOMES])
+
+
+def lost_of(seen: Any) -> int:
+    """Rows that are lost, or may be, of the counts of a candidate."""
+    return int(seen[LOST].sum())
+
+
+class ReplacementClaim(Claim[ReplacementCertificate]):
+    """A new model loses at most xi accuracy against the old one, in every group if there are
+    groups.
+    """
+
+    kind = "replacement"
+    command = "compare"
+    help = "Certify that a new model loses at most xi accuracy against the old one."
+    question = REPLACEMENT
+    certificate = ReplacementCertificate
+    asks = (
+        xi_ask("The accuracy that may be lost: 0.01. 0 asks that the new model is better."),
+        DELTA,
+        Ask(
+            "group_verdicts",
+            Choice(("common", "own")),
+            "With groups: one common verdict, for which every group must pass, or their own ones.",
+            default="common",
+        ),
+        looks_ask("rows"),
+    )
+    procedures: Mapping[str, Procedure] = {
+        NAME: Procedure(
+            NAME,
+            (
+                "independent-rows",
+                "untouched-rows",
+                "asked-beforehand",
+                "size-without-answers",
+                "unknown-counts-against-new",
+                "labels-as-they-are",
+                "net-loss-of-new",
+            ),
+        )
+    }
+
+    def require_columns(self, given: Set[str], wishes: Values) -> None:  # noqa: ARG002
+        """Raise unless rows bring answers, or their quality."""
+        if not given & {"prediction", "quality"}:
+            raise InvalidTypeError(
+                "prediction is missing: pass the answers of the old and the new model, and label; "
+                "or quality, how good each answer is."
+            )
+
+    def fields(self, procedure: Procedure) -> Fields:
+        """The fields of a document."""
+        return Fields(
+            (
+                *head(self, procedure, self.asks),
+                scope_field("top", "groups", "overlapping-groups"),
+                DRAWN,
+                tables_field(
+                    Field("counts", Histogram(OUTCOMES, MOST_CANDIDATES - 1), counted=True),
+                    Field("passed", Integers()),
+                ),
+            ),
+            agree=self._agree,
+        )
+
+    def _agree(self, part: Reader, values: Values) -> None:
+        """Every candidate was compared on the same rows, of which there are n."""
+        require_groups(part, values, most=MOST_GROUPS)
+        require_drawn(part, values)
+        tables, every = values["tables"], list(range(candidates_of(values)))
+        found = [table_of(table["counts"], values).sum(axis=1) for table in tables]
+        same = all(table["counts"]["cells"].tolist() in (every, []) for table in tables)
+        if not every or not same or any(len(set(sizes.tolist())) != 1 for sizes in found):
+            raise CertificateError(
+                f"{part.place('tables')}: expected all candidates, each compared on the same rows."
+            )
+        sizes, names = [int(each[0]) for each in found], [table["group"] for table in tables]
+        overlap = values["scope"] == "overlapping-groups"
+        if overlap and (ALL_ROWS not in names or max(sizes) > values["n"]):
+            raise CertificateError(f"{part.place('tables')}: no group is {ALL_ROWS!r}.")
+        total = sizes[names.index(ALL_ROWS)] if overlap else sum(sizes)
+        if total != values["n"] or (not overlap and not all(sizes)):
+            raise CertificateError(
+                f"{part.place('tables')} hold {total} rows: expected n = {values['n']}, and some "
+                "in every group."
+            )
+        wrong = _conflict(values)
+        if wrong is not None:
+            raise CertificateError(f"{part.place('looks')}: {wrong}")
+
+    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
+        """The counts of each candidate in each group, and what was asked for."""
+        require_is_tally(evidence)
+        if evidence.kind != REPLACEMENT.kind or not evidence.rows:
+            raise InvalidValueError(
+                f"{evidence!r} is not a tally of a replacement with rows: count with prediction "
+                "and label, or with quality."
+            )
+        if len(evidence.groups) > MOST_GROUPS:
+            raise InvalidValueError(
+                f"{len(evidence.groups):,} groups of {evidence.rows:,} rows are more than a "
+                f"certificate may have: expected at most {MOST_GROUPS:,}. If the column names each "
+                "row, name one of groups."
+            )
+        tables = []
+        for place, group in enumerate(evidence.groups or (None,)):
+            own = evidence.cells[:, 0] == place if evidence.groups else slice(None)
+            table = of_candidates(evidence.counts[own].sum(axis=0))
+            table = table if table.any() else table[:0]
+            columns = dict(zip(OUTCOMES, table.T.copy(), strict=True))
+            tables.append({"group": group, "counts": {"cells": np.arange(len(table)), **columns}})
+        values = {**self.counted_values(NAME, evidence, wishes), "tables": tables}
+        wrong = _conflict(values)
+        if wrong is not None:
+            raise InvalidValueError(wrong)
+        return values
+
+    def decided(self, values: Values) -> dict[str, Any]:
+        """The candidates that pass in each group."""
+        tables = [
+            {**table, "passed": self.passed(table["counts"], values)} for table in values["tables"]
+        ]
+        passed = [set(table["passed"]) for table in tables]
+        own = values["group_verdicts"] == "own"
+        procedure = self.procedures[values["procedure"]]
+        return {
+            **values,
+            "assumes": self.assumed(procedure, values["drawn"], values["scope"]),
+            "tables": tables,
+            "certified": bool(set.union(*passed) if own else set.intersection(*passed)),
+        }
+
+    def passed(
+        self,
+        counts: Mapping[str, Any],
+        values: Values,
+        *,
+        optimistic: bool = False,
+        bound: PairedBound = "exact",
+    ) -> tuple[int, ...]:
+        """The candidates that pass in a group; `optimistic`, if every missing label were a gain."""
+        asked = {"xi": values["xi"], "delta": self.level(values), "bound": bound}
+        return tuple(
+            place
+            for place, found in enumerate(table_of(counts, values))
+            for seen in [at_best(found) if optimistic else found]
+            if passes(lost_of(seen), int(seen[ONLY_NEW]), int(seen.sum()), **asked)
+        )
+
+    def level(self, values: Values) -> float:
+        """The chance that each test may be wrong: candidates, looks and verdicts share delta."""
+        looks = 1 if values["looks"] is None else len(values["looks"])
+        level = bonferroni_level(values["delta"], candidates_of(values) * looks)
+        groups = len(values["tables"])
+        if values["group_verdicts"] == "common" or groups == 1:
+            return level
+        apart = sidak_level if values["scope"] == "groups" else bonferroni_level
+        return apart(level, groups)
+
+    def certify(
+        self, evidence: Tally, asked: Mapping[str, Any], columns: Mapping[str, str] | None = None
+    ) -> ReplacementCertificate:
+        """The certificate of what was counted, with what was noticed about its labels."""
+        require_is_tally(evidence)
+        made = super().certify(evidence, asked, columns)
+        verdict = "" if evidence.matches is None else evidence.matches.verdict(evidence.rows)
+        if verdict not in _NOTED:
+            return made
+        noted = Provenance.of(evidence, columns, {_LABELS: verdict})
+        return ReplacementCertificate(by=self, values=made.values, provenance=noted)
+
+    def work(self, values: Values) -> float:
+        """About how long deciding takes: a region for each size of a group."""
+        if values["xi"] == 0:
+            return 0.0
+        sizes = {int(table_of(one["counts"], values)[0].sum()) for one in values["tables"]}
+        asked = {"xi": values["xi"], "delta": self.level(values)}
+        return sum(paired_test_work(n, **asked) for n in sizes if n)
+
+    def refusals(self, certificate: Any, candidate: int) -> list[tuple[str | None, Refusal]]:
+        """The groups in which a candidate is refused, and why."""
+        values = certificate.values
+        slow = self.work(values) > EXPLAINED_WORK
+        asked = {"xi": values["xi"], "delta": self.level(values)}
+        found = []
+        for table in values["tables"]:
+            if candidate in table["passed"]:
+                continue
+            seen = table_of(table["counts"], values)[candidate]
+            why = Refusal("slow", {}) if slow else refusal(seen, **asked)
+            found.append((table["group"], why))
+        # What no number of rows would mend comes first, then what takes most of them.
+        return sorted(found, key=lambda one: -(one[1].needed or np.inf))
+
+    # ---- what engines read
+
+    def says(self, certificate: ReplacementCertificate) -> Says:
+        """The certificate in words."""
+        values, filled = certificate.values, self._filled(certificate)
+        groups = groups_of(values)
+        where = " in {groups} groups" if groups else ""
+        title = Sentence(
+            f"Replacement certificate: {{n}} rows{where}, xi {{xi}}, delta {{delta}}", filled
+        )
+        lines = [self._line(certificate, table) for table in values["tables"] if groups]
+        seen = [self._seen(certificate, place) for place in range(candidates_of(values))]
+        notes = tuple(self._notes(certificate, filled))
+        if not certificate.certified:
+            return Says(title, refused=self._refused(certificate), groups=tuple(lines), notes=notes)
+        own = values["group_verdicts"] == "own" and bool(groups)
+        loses = (
+            "{who} is right more often than {old}"
+            if values["xi"] == 0
+            else "{who} loses at most {xi} accuracy against {old}"
+        )
+        where = " in each of the groups" if groups else ""
+        where = " in every group in which it passes" if own else where
+        rule = "Each group has its own verdict." if own else "{Who} may replace {old}."
+        return Says(
+            title,
+            Sentence(rule, filled),
+            Sentence(
+                "With probability at least {confidence} over the draw of these rows, "
+                f"{loses}{where}.",
+                filled,
+            ),
+            seen=tuple(seen),
+            groups=tuple(lines),
+            notes=notes,
+        )
+
+    def _filled(self, certificate: ReplacementCertificate) -> dict[str, Value]:
+        values, models = certificate.values, certificate.models
+        passing = certificate.may_replace
+        own = values["group_verdicts"] == "own" and values["scope"] != "top"
+        who = models[1:] if own else passing
+        listed = f"each of {', '.join(who)}" if len(who) > 1 else "".join(who)
+        return {
+            "n": count(certificate.n),
+            "groups": count(len(groups_of(values))),
+            "xi": share(certificate.xi, "up"),
+            "delta": share(certificate.delta, "up"),
+            "level": share(self.level(values), "up"),
+            "confidence": confidence(certificate.delta),
+            "old": models[0],
+            "new": models[1],
+            "who": listed,
+            "Who": _capital(listed),
+        }
+
+    def _seen(self, certificate: ReplacementCertificate, place: int) -> Sentence:
+        seen, models = certificate.counts()[place], certificate.models
+        missing = " ({missing} of them without a label)" if seen[OPEN].any() else ""
+        return Sentence(
+            f"Seen on these rows, not certified: {{new}} loses {{losses}} of {{n}} rows{missing} "
+            "against {old}, and gains {gains}.",
+            {
+                "old": models[0],
+                "new": models[1 + place],
+                "losses": count(lost_of(seen)),
+                "gains": count(int(seen[ONLY_NEW])),
+                "n": count(certificate.n),
+                "missing": count(int(seen[OPEN].sum())),
+            },
+        )
+
+    def _line(self, certificate: ReplacementCertificate, table: Values) -> Sentence:
+        models = certificate.models
+        filled: dict[str, Value] = {"group": repr(table["group"])}
+        parts = []
+        for m, seen in enumerate(table_of(table["counts"], certificate.values)):
+            filled |= {
+                "n": count(int(seen.sum())),
+                f"new {m}": models[1 + m],
+                f"lost {m}": count(lost_of(seen)),
+                f"gained {m}": count(int(seen[ONLY_NEW])),
+            }
+            verdict = "passes" if m in table["passed"] else "is refused"
+            parts.append(f"{{new {m}}} {verdict}: {{lost {m}}} lost, {{gained {m}}} gained")
+        return Sentence(f"{{group}}: {{n}} rows, {'; '.join(parts)}", filled)
+
+    def _refused(self, certificate: ReplacementCertificate) -> tuple[Sentence, ...]:
+        found = []
+        for place in range(candidates_of(certificate.values)):
+            (group, why), *others = self.refusals(certificate, place)
+            found += self._why(certificate, place, group, why, [name for name, _ in others])
+        return (
+            *found,
+            Sentence("Keep {old}.", {"old": certificate.models[0]}),
+            Sentence("A refusal does not show that the new model is worse."),
+        )
+
+    def _why(
+        self,
+        certificate: ReplacementCertificate,
+        place: int,
+        group: str | None,
+        why: Refusal,
+        others: Sequence[str | None],
+    ) -> list[Sentence]:
+        filled = {
+            **self._filled(certificate),
+            "new": certificate.models[1 + place],
+            "New": _capital(certificate.models[1 + place]),
+            **{name: count(int(value)) for name, value in why.numbers.items()},
+            "needed": count(why.needed or 0),
+            "labels": count(why.labels or 0),
+            "group": repr(group),
+            "others": ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else ""),
+        }
+        named = "" if group is None else "Group {group}: "
+        more = " Nor do these groups pass: {others}." if others else ""
+        sentences = [Sentence(f"{named}{REFUSALS[why.code]}{more}", filled)]
+        labels = ", of which about {labels} need a label," if why.labels else ""
+        takes = (
+            f"About {{needed}} rows{labels} would do if the rates stay the same; plan for more."
+            if why.needed is not None
+            else "No number of rows will show it, if the rates stay the same."
+        )
+        return sentences + [Sentence(takes, filled)] * (why.code not in ("unlabelled", "slow"))
+
+    def _notes(
+        self, certificate: ReplacementCertificate, filled: Mapping[str, Value]
+    ) -> Iterable[Sentence]:
+        values = certificate.values
+        shares = {"candidates": count(candidates_of(values)), **filled}
+        if candidates_of(values) > 1:
+            yield Sentence(
+                "{candidates} candidates share delta: each is tested at a chance of {level} to be "
+                "wrong.",
+                shares,
+            )
+        if values["looks"] is not None:
+            looks = {**filled, "looks": count(len(values["looks"]))}
+            yield Sentence("{looks} planned looks share delta equally.", looks)
+        missing = max(int(seen[OPEN].sum()) for seen in certificate.counts())
+        if missing:
+            yield Sentence(
+                "{missing} missing labels count as losses. Labels may be asked for in any order, "
+                "and the claim be made again after each; "
+                + (
+                    "more of them cannot change the verdict."
+                    if certificate.settled
+                    else "more of them could change the verdict."
+                ),
+                {"missing": count(missing)},
+            )
+        verdict = certificate.provenance.notes.get(_LABELS, "")
+        if verdict in _NOTED:
+            yield Sentence(_NOTED[verdict])
+
+    def figures(self, certificate: ReplacementCertificate) -> Iterable[Figure]:
+        """The losses that each group allows beside its gains, and those that were seen."""
+        return (self._figure(certificate, table) for table in certificate.values["tables"])
+
+    def _figure(self, certificate: ReplacementCertificate, table: Values) -> Figure:
+        seen = table_of(table["counts"], certificate.values)
+        xi, delta = certificate.xi, self.level(certificate.values)
+        n, group = int(seen[0].sum()), table["group"]
+        return losses_beside_gains(
+            dict(zip(certificate.models[1:], seen[:, ONLY_NEW].tolist(), strict=True)),
+            [lost_of(one) for one in seen],
+            n=n,
+            passes=lambda losses, gains: passes(losses, gains, n, xi=xi, delta=delta),
+            title="Losses beside gains" + ("" if group is None else f": {group}"),
+        )
+
+    def watch(self, certificate: ReplacementCertificate) -> Any:
+        """What a row in use loses with the new model in place of the old one."""
+        values = certificate.values
+        if candidates_of(values) > 1:
+            return "it is about several candidates; certify the one that is in use"
+        if values["scope"] == "overlapping-groups":
+            return "a row may be in several of its groups; certify groups that do not overlap"
+        every = " in each group" if groups_of(values) else ""
+        text = f"at most {{xi}} accuracy is lost against the old model{every}"
+        return DifferenceWatch(
+            certificate,
+            REPLACEMENT,
+            rate=certificate.xi,
+            claimed=str(Sentence(text, {"xi": share(certificate.xi, "up")})),
+            held=[bool(table["passed"]) for table in values["tables"]],
+            differences=lambda outcomes: np.array([0, -1, 1, 0, 2, 2, 2])[outcomes],
+        )
+
+    def explorable(self, certificate: ReplacementCertificate) -> Explorable:  # noqa: ARG002
+        """Which candidates would pass at other values."""
+        return Explorable("xi", ("May replace", "Lost less gained"), self._reading, whole=True)
+
+    def _reading(
+        self, certificate: ReplacementCertificate, xi: float | None, delta: float
+    ) -> Reading:
+        again = certificate.explored(xi=xi, delta=delta)
+        seen = again.counts()[0]
+        net = (lost_of(seen) - int(seen[ONLY_NEW])) / max(again.n, 1)
+        named = ", ".join(again.may_replace) or "none"
+        return Reading(CERTIFIED if again.certified else REFUSED, (named, f"{net:+.2%}"))
+
+    def refused_groups(self, certificate: ReplacementCertificate) -> Iterable[str]:
+        """The groups in which no candidate passes."""
+        tables = certificate.values["tables"]
+        return (str(one["group"]) for one in tables if one["group"] and not one["passed"])
+
+    def names_in_columns(self, certificate: ReplacementCertificate) -> Mapping[str, int]:
+        """Answers and qualities have a name for each model."""
+        models = candidates_of(certificate.values) + 1
+        one = "," not in certificate.provenance.columns.get("quality", "")
+        return {"prediction": models, "quality": 1 if one else models}
+
+    def recounting(self, certificate: ReplacementCertificate) -> dict[str, Any]:
+        """Labels that were counted although they look unrelated are counted again."""
+        if certificate.values["scope"] == "overlapping-groups":
+            raise InvalidTypeError(
+                "The groups of this certificate overlap, and a table has one group for each row: "
+                "pass the groups to certify_replacement again, and compare `counts_digest`."
+            )
+        unrelated = certificate.provenance.notes.get(_LABELS) == "unrelated"
+        return {"unrelated_labels": True} if unrelated else {}
+
+    def cells(self, certificate: ReplacementCertificate) -> Cells:
+        """The rows of each outcome, for each candidate."""
+        return {
+            f"{group_prefix(table)}candidate {place + 1}": dict(
+                zip(OUTCOMES, seen.tolist(), strict=True)
+            )
+            for table in certificate.values["tables"]
+            for place, seen in enumerate(table_of(table["counts"], certificate.values))
+        }
+
+    def numbers(self, certificate: ReplacementCertificate) -> list[tuple[str, str]]:
+        """What was asked for and decided, and what was seen."""
+        seen = certificate.counts()
+        return [
+            *super().numbers(certificate),
+            ("May replace the old model", ", ".join(certificate.may_replace) or "none"),
+            *(
+                (f"{name}: rows lost, gained", f"{lost_of(one):,}, {int(one[ONLY_NEW]):,}")
+                for name, one in zip(certificate.models[1:], seen, strict=True)
+            ),
+        ]
+
+    @property
+    def measure(self) -> Measure:
+        """How often a sample certifies, and what loss it excludes."""
+        return Measure(
+            name="bound on the loss",
+            unit="rows",
+            larger=False,
+            asked="xi",
+            certify=self._sample,
+            least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
+            labels=_differing,
+            silent=_silent,
+        )
+
+    def _sample(self, tally: Tally, xi: float, delta: float) -> Sample:
+        values = self.counted(tally, self.wishes({"xi": xi, "delta": delta}))
+        bound: PairedBound = "exact" if self.work(values) <= EXACT_WORK else "pair"
+        passed = [set(self.passed(one["counts"], values, bound=bound)) for one in values["tables"]]
+        seen = of_candidates(tally.counts.sum(axis=0))[0]
+        most = paired_upper(lost_of(seen), int(seen[ONLY_NEW]), tally.rows, delta=delta)
+        return Sample(bool(set.intersection(*passed)), most, (), bound)
+
+
+def _conflict(values: Values) -> str | None:
+    """What of looks does not go with the rows that were counted, in a sentence."""
+    looks = values["looks"]
+    if looks is None:
+        return None
+    if values["drawn"] is not None:
+        return (
+            f"looks do not go with rows drawn by {values['drawn'].by}: more rows of a cluster "
+            "change which one is drawn. Pass delta divided by the number of looks instead."
+        )
+    if values["n"] not in looks:
+        return (
+            f"there are {values['n']:,} rows, and no look was planned there, but at "
+            f"{', '.join(f'{look:,}' for look in looks)}: pass the rows up to a look, in the order "
+            "in which they were drawn. Looks cannot be added."
+        )
+    return None
+
+
+def _capital(name: str) -> str:
+    """A name of ours begins a sentence with a capital; a column's name stays as it is."""
+    return f"{name[0].upper()}{name[1:]}" if name.startswith(("the ", "new ", "each ")) else name
+
+
+def _differing(tally: Tally) -> int:
+    """Rows on which some candidate's answer differs from the old model's: only these need a
+    label.
+    """
+    return tally.rows - int(tally.counts[:, 0].sum())
+
+
+def _silent(tally: Tally) -> str | None:
+    without = sum(rows for name, rows in tally.totals.items() if "unlabelled" in name.split("|"))
+    if without:
+        return f"{without:,} of its rows on which models differ have no label; label them"
+    return None if _differing(tally) else "its models never differ; draw a larger one"
+
+
+CLAIM = ReplacementClaim()
+
+
+def certify_replacement(  # noqa: PLR0913
+    prediction: Any = None,
+    label: Any = None,
+    *,
+    quality: Any = None,
+    xi: float,
+    delta: float,
+    groups: Any = None,
+    group_verdicts: Literal["common", "own"] = "common",
+    looks: Any = None,
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> ReplacementCertificate:
+    """Whether a new model may replace the old one: it loses at most `xi` accuracy against it, with
+    probability at least 1 - `delta`.
+
+    The rows must be independent draws from the data the models will meet in use, untouched by
+    training or model choice, and `xi`, `delta` and their number fixed before any answer was looked
+    at. What is certified is `xi`, over all data of use, gains offsetting losses. With `xi=0` it is
+    that the new model is right more often than the old one.
+
+    Labels matter only where answers differ, and may be missing (None, NaN) in any row, for any
+    reason. Each that is missing there counts against the new model, so labels may be asked for in
+    any order, and the claim be made again after each, as often as you like: stop at any time. A
+    missing answer of the new model counts against it too, and one of the old model unless the new
+    one is known to be right. Rows may not be dropped, nor labels changed once they were seen. To
+    look again at *more rows* costs: plan these with `looks`.
+
+    Parameters
+    ----------
+    prediction
+        The answer of each model, the old model's first: (n, 2) classes, or (n, 1 + K) for K
+        candidates, which share `delta`. With `data`, the names of the columns.
+    label
+        The true class; it may be missing in any row, and in all. More labels never turn a
+        certificate into a refusal.
+    quality
+        In place of answers: how good each model's answer is, the old model's first: (n, 2) numbers,
+        NaN where one is missing. A single column is the new model's: 1 where it wins, 0 where it
+        loses. Beside `prediction`, equal answers are equally good.
+    xi
+        The accuracy that may be lost: 0.01. 0 asks that the new model is better.
+    delta
+        The chance that the claim is wrong: 0.01
+    groups
+        The group of each row, or a mapping from names to truth values where groups overlap, of
+        which "all rows" is always one; fixed beforehand.
+    group_verdicts
+        With groups: one common verdict, for which every group must pass, or their own ones. A
+        common verdict costs no share of `delta`; own ones share it.
+    looks
+        Planned looks, numbers of rows, fixed beforehand: 100,200. They share `delta`.
+    data
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+    **rows
+        How rows are read and drawn, see `RowOptions`. Where one question has several samples, pass
+        it as `clusters`.
+
+    Returns
+    -------
+    ReplacementCertificate
+        `certified`, and `may_replace`, the candidates that pass. A refusal has `certified` False;
+        `refusal` and `summary()` say why: which labels come first, about how many rows and labels
+        it would take, or that no number will.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If answers, labels or qualities cannot be what they should be; the message names the value,
+        its row and the remedy. If labels look like those of other rows, see `unrelated_labels`. If
+        no look was planned at so many rows.
+
+    Examples
+    --------
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> prediction = np.column_stack([table.prediction_fast, table.prediction_slow])
+    >>> certificate = certify_replacement(prediction, table.label, xi=0.01, delta=0.05)
+    >>> certificate.certified, certificate.losses, certificate.gains
+    (True, 493, 2181)
+
+    The other way round it is refused, and no number of rows will help:
+
+    >>> refused = certify_replacement(prediction[:, ::-1], table.label, xi=0.01, delta=0.05)
+    >>> refused.certified, refused.refusal.code, refused.refusal.needed
+    (False, 'loses', None)
+    """
+    asked = {"xi": xi, "delta": delta, "group_verdicts": group_verdicts, "looks": looks}
+    columns = {"prediction": prediction, "label": label, "quality": quality, "groups": groups}
+    return certify(CLAIM, columns, asked, data, rows)

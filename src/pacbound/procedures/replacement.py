@@ -1,0 +1,89 @@
+"""Replacement: does a new model lose at most xi accuracy against the old one?
+
+D is +1 in a row on which only the old model is right, -1 where only the new one is, 0 elsewhere.
+One exact paired test of E D >= xi (`pacbound.stats.paired`), on n rows that were fixed beforehand;
+for xi = 0 McNemar's, which claims that more is gained than lost. There is no walk: nothing is
+chosen.
+
+Promise. If E D >= xi, the test passes with probability at most delta, at any time, over any order
+of labelling and any number of looks at labels. For a row whose label is missing counts as D = +1,
+so at every look there are no fewer losses and no more gains than with all labels; and a test that
+passes keeps passing when losses fall and gains rise. So passing at any look implies passing with
+all labels, which happens with probability at most delta. Looks at more rows are other tests, and
+share delta, as several candidates do. All groups at once: each passes its own test at the full
+delta, and if the claim is false for some group, that group's passes with probability at most delta
+(intersection-union). Verdicts of their own share delta among the groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
+from pacbound.stats.planning import least_passing
+from pacbound.tally.questions.replacement import NEITHER, ONLY_NEW, ONLY_OLD, OPEN, at_best
+
+NAME: Final = "replacement/paired/1"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a new model was not shown to lose at most xi.
+
+    `code` is one of the keys of the claim's sentences, with its `numbers`; `needed` is about how
+    many rows it would take if the rates stay as they were seen, None where no number will; and
+    `labels` how many of these would need a label.
+    """
+
+    code: str
+    numbers: Mapping[str, float]
+    needed: int | None = None
+    labels: int | None = None
+
+
+def passes(
+    losses: Any, gains: Any, n: int, *, xi: float, delta: float, bound: PairedBound = "exact"
+) -> Any:
+    """Whether so many losses and gains in `n` rows show that less than `xi` is lost."""
+    if n == 0:
+        return False
+    if xi == 0:
+        return mcnemar_test(losses, gains, delta=delta)
+    return paired_test(losses, gains, n, xi=xi, delta=delta, bound=bound)
+
+
+def refusal(seen: Any, *, xi: float, delta: float) -> Refusal:
+    """Why the counts of a candidate's outcomes do not pass, and what would help."""
+    n, missing, best = int(seen.sum()), int(seen[OPEN].sum()), at_best(seen)
+    numbers = {"n": n, "unlabelled": missing}
+    if missing and passes(best[ONLY_OLD], best[ONLY_NEW], n, xi=xi, delta=delta):
+        return Refusal("unlabelled", numbers)
+    told = int(seen[[ONLY_NEW, ONLY_OLD, NEITHER]].sum())
+    # Rows without a label would be lost and gained as those with one.
+    losses, gains = (
+        int(seen[place]) * (told + missing) // told if told else 0 for place in (ONLY_OLD, ONLY_NEW)
+    )
+    numbers |= {"losses": losses, "gains": gains}
+    if losses - gains >= xi * n and (losses or xi == 0):
+        return Refusal("no-better" if xi == 0 else "loses", numbers)
+    needed = _rows_needed(losses, gains, n, xi=xi, delta=delta)
+    labels = None if needed is None else -(-(told + missing) * needed // max(n, 1))
+    few = xi > 0 and not passes(0, 0, n, xi=xi, delta=delta)
+    return Refusal("too-few" if few else "near", numbers, needed, labels)
+
+
+def _rows_needed(losses: int, gains: int, n: int, *, xi: float, delta: float) -> int | None:
+    """About how many rows would pass at these rates; None if more than can be counted."""
+    least = labels_needed_by_walk(xi, delta=delta) if xi else 1
+    if not losses and not gains:
+        return least if least <= LARGEST_COUNT else None
+
+    # The pair stands in for the exact test: it asks for a few more rows, and answers at once.
+    def enough(rows: int) -> bool:
+        more, fewer = -(-losses * rows // n), gains * rows // n
+        return rows >= least and bool(passes(more, fewer, rows, xi=xi, delta=delta, bound="pair"))
+
+    return least_passing(enough)

@@ -1,0 +1,292 @@
+"""Replacement: what does answering with a new model do to each row, against the old one?
+
+A row brings the answer of the old model, then that of each candidate for its place, and a label,
+which may be missing in any row, or in all; or in their place the quality of each model's answer.
+There is no score, so there is one cell. The outcome is joint over the candidates, in the order in
+which they are named.
+
+Equal answers need no label. What is not known counts against the new model: a missing label where
+answers differ, a missing answer of its own, and a missing answer of the old model unless the new
+one is known to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.batches import CannotCountError
+from pacbound.sources.values import MISSING
+from pacbound.tally.columns import Floats, Integers, Rows, Slot, as_array, numeric, same_length
+from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.cascade import ALL_ROWS, label_column, prediction_columns, witness
+from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
+
+if TYPE_CHECKING:
+    from pacbound.tally.classes import Evidence, Vocabulary
+    from pacbound.tally.frames.engine_rows import EngineRows
+
+# Of a candidate: as good as the old model; it alone is right; the old one alone is right; both are
+# wrong, in different ways. Where something is missing that may still come: anything, a loss or
+# nothing, nothing or a gain.
+OUTCOMES: Final = (
+    "equal",
+    "only_new",
+    "only_old",
+    "neither",
+    "unlabelled",
+    "may_lose",
+    "may_gain",
+)
+EQUAL, ONLY_NEW, ONLY_OLD, NEITHER, UNLABELLED, MAY_LOSE, MAY_GAIN = range(7)
+
+# What counts as a loss, and what may still become a gain, or cease to be a loss.
+LOST: Final = [ONLY_OLD, UNLABELLED, MAY_LOSE]
+OPEN: Final = [UNLABELLED, MAY_LOSE, MAY_GAIN]
+
+# Joint outcomes are 7 to the power of the candidates.
+MOST_CANDIDATES: Final = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplacementQuestion(Question):
+    """What each candidate's answer does against the old model's.
+
+    Examples
+    --------
+    >>> question = REPLACEMENT.of_columns(prediction=["old", "new"], label="y")
+    >>> question.candidates, question.outcomes
+    (1, ('equal', 'only_new', 'only_old', 'neither', 'unlabelled', 'may_lose', 'may_gain'))
+    """
+
+    @property
+    def candidates(self) -> int:
+        """The number of models that may take the place of the old one."""
+        return max(len(self._slots("prediction")), len(self._slots("quality")), 2) - 1
+
+    def _named(self, named: Mapping[str, Any]) -> Self:
+        """The question about a table: columns in the order of the models, the old one first."""
+        columns = {
+            role: [names] if isinstance(names, str) else list(names)
+            for role, names in named.items()
+            if role in ("prediction", "quality")
+        }
+        label = named.get("label")
+        if label is not None and label in columns.get("prediction", []):
+            raise InvalidValueError(
+                f"label and prediction are both {label!r}, so that a model would always be right: "
+                "name the column of the true classes."
+            )
+        return self._of_models(columns, label)
+
+    def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+        """The question about (n, M) answers and (n,) labels, or (n, M) qualities."""
+        columns: dict[str, list[Any]] = {}
+        if "prediction" in passed:
+            columns["prediction"] = prediction_columns(passed["prediction"])
+        if "quality" in passed:
+            quality = numeric(as_array(passed["quality"], "quality"), "quality")
+            columns["quality"] = list(np.atleast_2d(quality.T))
+        labels = label_column(passed["label"]) if "label" in passed else None
+        names = {
+            role: [f"{role}[:, {m}]" if len(each) > 1 else role for m in range(len(each))]
+            for role, each in columns.items()
+        }
+        question = self._of_models(names, None if labels is None else "label")
+        arrays = [column for each in columns.values() for column in each]
+        arrays += [] if labels is None else [labels]
+        same_length(**dict(zip(question.slots, arrays, strict=True)))
+        return question, dict(zip(question.slots, arrays, strict=True))
+
+    def _of_models(self, names: Mapping[str, Sequence[str]], label: str | None) -> Self:
+        if not names or (label is not None and "prediction" not in names):
+            raise InvalidTypeError(
+                "Pass prediction and label, or quality: what says which model is right is missing."
+            )
+        for role, each in names.items():
+            models = 2 if role == "quality" and len(each) == 1 else len(each)
+            if not 2 <= models <= MOST_CANDIDATES + 1 or models != max(
+                2, *map(len, names.values())
+            ):
+                raise InvalidTypeError(
+                    f"{role} has {len(each)} columns: expected the old model's, then one for each "
+                    f"new model, of which there may be 1 to {MOST_CANDIDATES}."
+                )
+        held = {"prediction": "class", "quality": "number or nothing"}
+        slots = {
+            f"{role} {m}": Slot(held[role], name)  # type: ignore[arg-type]
+            for role, each in names.items()
+            for m, name in enumerate(each)
+        }
+        slots |= {} if label is None else {"label": Slot("class", label)}
+        own = replace(self, slots=slots)
+        return replace(own, outcomes=outcomes_of(own.candidates))
+
+    def check_layout(self, layout: Layout) -> str | None:
+        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        known = [outcomes_of(number) for number in range(1, MOST_CANDIDATES + 1)]
+        fitting = layout.outcomes if layout.outcomes in known else self.outcomes
+        return layout.wrong_for(self.scopes, self.grid, fitting)
+
+    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
+        """What each candidate's answer does."""
+        answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
+        if answers and "label" in self.slots:
+            truth = rows.classes("label", vocabulary)
+        else:
+            truth = np.full(len(rows), MISSING)
+        self._see(rows, answers, truth, vocabulary, evidence)
+        if self._slots("quality"):
+            singles = self._of_quality(rows)
+            for single, new in zip(singles, answers[1:], strict=False):
+                single[(new == answers[0]) & (new != MISSING)] = EQUAL
+        else:
+            singles = [outcome_of(answers[0], new, truth) for new in answers[1:]]
+        joint = np.zeros(len(rows), dtype=np.int64)
+        for single in singles:
+            joint = joint * len(OUTCOMES) + single
+        # Not by the labels: the same rows with more of them are still the same rows.
+        differs = [(new != answers[0]).astype(np.int64) << m for m, new in enumerate(answers[1:])]
+        told = (np.zeros(len(rows)), np.sum(differs, axis=0)) if answers else None
+        cells = np.zeros((len(rows), 1), dtype=np.int64)
+        return self._in_groups(rows, Judged(len(rows), cells, joint, told=told))
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
+        """Not inside an engine: the rows are read in batches."""
+        raise CannotCountError("Answers that may be missing are compared in order.")
+
+    def _see(
+        self,
+        rows: Rows,
+        answers: Sequence[Integers],
+        truth: Integers,
+        vocabulary: Vocabulary,
+        evidence: Evidence,
+    ) -> None:
+        """Let `evidence` take in the classes; labels are held against the old model's answers."""
+        # The last that is seen is the one that labels are held against.
+        ordered = [*zip(self._slots("prediction"), answers, strict=True)][::-1]
+        for slot, codes in ordered:
+            evidence.slow = rows.name(slot)
+            there = np.unique(codes[codes != MISSING])
+            evidence.saw(evidence.slow, vocabulary.classes(there.tolist()))
+        if answers:
+            whole = np.all([codes != MISSING for codes in answers], axis=0)
+            against = [codes[whole] for _, codes in ordered]
+            witness(against, truth[whole], vocabulary, evidence)
+
+    def _of_quality(self, rows: Rows) -> list[Integers]:
+        """The outcome of each candidate by its quality and the old model's."""
+        columns = [
+            checked_quality(rows.numbers(slot), rows.name(slot), rows.start)
+            for slot in self._slots("quality")
+        ]
+        # One column is the new model's: 1 where it wins, 0.5 for a tie, 0 where it loses.
+        old, *new = columns if len(columns) > 1 else (1.0 - columns[0], columns[0])
+        return [outcome_by_quality(old, one) for one in new]
+
+    def _slots(self, role: str) -> list[str]:
+        return [slot for slot in self.slots if slot.startswith(f"{role} ")]
+
+
+def outcomes_of(candidates: int) -> tuple[str, ...]:
+    """The names of the joint outcomes of so many candidates."""
+    return tuple(map("|".join, product(OUTCOMES, repeat=candidates)))
+
+
+def of_candidates(counts: Integers) -> Integers:
+    """Counts of joint outcomes as (candidates, outcomes): those of each candidate, the others
+    disregarded.
+    """
+    width = len(OUTCOMES)
+    table = counts.reshape((width,) * round(np.log(counts.size) / np.log(width)))
+    every = range(table.ndim)
+    return np.array([table.sum(axis=tuple(set(every) - {own})) for own in every])
+
+
+def at_best(counts: Integers) -> Integers:
+    """Counts of a candidate's outcomes, if all that is missing spoke for it."""
+    best = counts.copy()
+    best[ONLY_NEW] += counts[UNLABELLED] + counts[MAY_GAIN]
+    best[EQUAL] += counts[MAY_LOSE]
+    best[OPEN] = 0
+    return best
+
+
+def outcome_of(old: Integers, new: Integers, truth: Integers) -> Integers:
+    """The outcome of each row by the numbers of the classes, -1 where one is missing."""
+    unknown, right = truth == MISSING, (new == truth) & (truth != MISSING)
+    no_old = old == MISSING
+    return np.select(
+        [new == MISSING, no_old & right, no_old & unknown, no_old, new == old, unknown, right],
+        [ONLY_OLD, EQUAL, MAY_LOSE, ONLY_OLD, EQUAL, UNLABELLED, ONLY_NEW],
+        np.where(old == truth, ONLY_OLD, NEITHER),
+    )
+
+
+def outcome_by_quality(old: Floats, new: Floats) -> Integers:
+    """The outcome of each row by two qualities, NaN where one is missing."""
+    most = np.nan_to_num(old, nan=1.0) - np.nan_to_num(new, nan=0.0)
+    least = np.nan_to_num(old, nan=0.0) - np.nan_to_num(new, nan=1.0)
+    return outcome_between(np.sign(most).astype(np.int64), np.sign(least).astype(np.int64))
+
+
+def outcome_between(most: Integers, least: Integers) -> Integers:
+    """The outcome of each row by the most and the least that it can lose: -1, 0 or 1."""
+    return np.select(
+        [most == least, least == 0, most == 0],
+        [np.array([ONLY_NEW, EQUAL, ONLY_OLD])[most + 1], MAY_LOSE, MAY_GAIN],
+        UNLABELLED,
+    )
+
+
+def checked_quality(values: Any, name: str, start: int) -> Floats:
+    """Qualities, each 0, 0.5 or 1, NaN where one is missing."""
+    quality = np.asarray(values, dtype=np.float64)
+    wrong = np.flatnonzero(~np.isnan(quality) & ~np.isin(quality, (0.0, 1.0)))
+    if wrong.size:
+        raise InvalidValueError(
+            f"{name}[{start + wrong[0]}] is {quality[wrong[0]]:g} ({wrong.size} such values): "
+            "expected a quality of 0 or 1."
+        )
+    return quality
+
+
+REPLACEMENT = ReplacementQuestion(
+    kind="replacement",
+    what="A replacement",
+    columns=(
+        RowColumn(
+            "prediction",
+            "The answer of each model, the old model's first.",
+            "class",
+            several=True,
+            needed=False,
+        ),
+        RowColumn(
+            "label",
+            "The true class; it may be missing in any row, and in all.",
+            "class",
+            needed=False,
+        ),
+        RowColumn(
+            "quality",
+            "In place of answers: how good each model's answer is, the old model's first.",
+            "number or nothing",
+            several=True,
+            needed=False,
+        ),
+    ),
+    outcomes=OUTCOMES,
+    labelled_by=("label",),
+    grid=DyadicGrid(1),
+    labels_may_be_missing=True,
+    counts_inside=False,
+    reference="old model",
+    everyone=(ALL_ROWS,),
+)

@@ -1,0 +1,306 @@
+"""May a new model take the place of an old one?"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Monitor, Tally, certify_replacement, load_certificate
+from pacbound.claims.replacement import CLAIM
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.exact_verifier import check_document
+from pacbound.procedures.replacement import passes
+from pacbound.tally.questions.replacement import OUTCOMES, REPLACEMENT
+
+NONE = np.nan
+
+
+def rows(n: int, lost: int, gained: int) -> tuple[Any, Any]:
+    """Answers of the old and the new model, and labels that are all 1."""
+    prediction = np.ones((n, 2), dtype=int)
+    prediction[:lost, 1] = 0
+    prediction[lost : lost + gained, 0] = 0
+    return prediction, np.ones(n)
+
+
+@pytest.mark.parametrize(("b", "c", "passed"), [(3, 0, True), (4, 2, True), (4, 1, False)])
+def test_the_exact_test_passes_where_it_should(b: int, c: int, passed: bool) -> None:
+    made = certify_replacement(*rows(500, b, c), xi=0.02, delta=0.01)
+    assert made.certified == passed
+    assert (made.losses, made.gains, made.unlabelled) == (b, c, 0)
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "passed"), [(0, 7, True), (1, 10, True), (0, 6, False), (1, 9, False)]
+)
+def test_at_xi_0_it_is_the_test_of_mcnemar(b: int, c: int, passed: bool) -> None:
+    assert certify_replacement(*rows(100, b, c), xi=0.0, delta=0.01).certified == passed
+
+
+def outcome(old: float, new: float, label: float) -> str:
+    tally = Tally.count("replacement", [[old, new], [1, 1]], [label, 1.0], unseen_labels=1)
+    seen = {name: count for name, count in tally.totals.items() if count}
+    if seen == {"equal": 2}:
+        return "equal"
+    return next(name for name in seen if name != "equal")
+
+
+def test_what_is_missing_counts_against_the_new_model() -> None:
+    known = {
+        (old, new, label): outcome(old, new, label)
+        for old, new, label in product((0, 1, NONE), repeat=3)
+    }
+    for (old, new, label), found in known.items():
+        worst = _most_lost(old, new, label)
+        counts = {"only_old": 1, "unlabelled": 1, "may_lose": 1, "only_new": -1}
+        assert counts.get(found, 0) == worst, (old, new, label, found)
+    assert known[NONE, 1, 1] == "equal"
+    assert known[NONE, 1, NONE] == "may_lose"
+    assert known[1, NONE, 1] == known[NONE, NONE, NONE] == "only_old"
+    assert known[0, 1, NONE] == "unlabelled"
+    assert known[0, 0, NONE] == "equal"
+
+
+def _most_lost(old: float, new: float, label: float) -> int:
+    """The largest D that may be, a missing answer of the new model being wrong."""
+    if np.isnan(new):
+        return 1
+    if np.isnan(old):
+        return 0 if new == label else 1
+    if old == new:
+        return 0
+    if np.isnan(label):
+        return 1
+    return int(old == label) - int(new == label)
+
+
+def test_more_labels_never_turn_a_certificate_into_a_refusal() -> None:
+    prediction, label = rows(300, 5, 12)
+    rng, labels = np.random.default_rng(0), np.full(300, NONE)
+    verdicts = []
+    for row in rng.permutation(300):
+        labels[row] = label[row]
+        verdicts.append(certify_replacement(prediction, labels, xi=0.03, delta=0.05).certified)
+    assert verdicts == sorted(verdicts)
+    assert verdicts[-1]
+    assert not verdicts[0]
+
+
+def test_quality_in_place_of_answers_gives_the_same_verdict() -> None:
+    prediction, label = rows(400, 6, 9)
+    same = certify_replacement(prediction, label, xi=0.03, delta=0.05)
+    made = certify_replacement(quality=(prediction == 1).astype(float), xi=0.03, delta=0.05)
+    assert (made.losses, made.gains, made.certified) == (same.losses, same.gains, same.certified)
+
+
+def test_half_known_qualities_count_as_the_worst_that_they_can_be() -> None:
+    quality = [[1, NONE], [0, NONE], [NONE, 1], [NONE, 0], [NONE, NONE], [1, 1]]
+    totals = Tally.count("replacement", quality=quality).totals
+    assert totals == {
+        **dict.fromkeys(OUTCOMES, 0),
+        "may_lose": 2,
+        "may_gain": 2,
+        "unlabelled": 1,
+        "equal": 1,
+    }
+
+
+def test_equal_answers_are_equally_good_whatever_a_judge_said() -> None:
+    made = certify_replacement([[1, 1]] * 100, quality=[[1.0, 0.0]] * 100, xi=0.05, delta=0.05)
+    assert (made.certified, made.losses) == (True, 0)
+
+
+def test_candidates_share_delta_and_the_summary_says_so() -> None:
+    prediction, label = rows(300, 1, 0)
+    several = np.column_stack([prediction, np.zeros(300, dtype=int), prediction[:, 0]])
+    made = certify_replacement(several, label, xi=0.03, delta=0.05)
+    assert made.may_replace == ("new model 1", "new model 3")
+    assert "3 candidates share delta" in made.summary()
+    assert passes(1, 0, 300, xi=0.03, delta=0.05 / 3)
+    assert CLAIM.level(made.values) <= 0.05 / 3
+
+
+def test_groups_have_one_verdict_or_their_own() -> None:
+    prediction, label = rows(800, 20, 60)
+    groups = np.where(np.arange(800) < 30, "early", "late")
+    asked = {"xi": 0.03, "delta": 0.05, "groups": groups}
+    common = certify_replacement(prediction, label, **asked)
+    assert not common.certified
+    assert "Group 'early'" in common.summary()
+    own = certify_replacement(prediction, label, group_verdicts="own", **asked)
+    assert own.certified
+    assert list(own.by.refused_groups(own)) == ["early"]
+    assert own.may_replace == ()
+
+
+def test_a_group_without_rows_is_refused_by_name() -> None:
+    prediction, label = rows(300, 0, 10)
+    groups = {"a": np.ones(300, dtype=bool), "b": np.zeros(300, dtype=bool)}
+    made = certify_replacement(prediction, label, xi=0.05, delta=0.05, groups=groups)
+    assert not made.certified
+    assert "Group 'b'" in made.summary()
+    assert list(made.by.refused_groups(made)) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "n", "code", "more"),
+    [
+        (0, 0, 40, "too-few", True),
+        (9, 2, 400, "near", True),
+        (60, 10, 400, "loses", False),
+    ],
+)
+def test_a_refusal_says_what_it_would_take(
+    lost: int, gained: int, n: int, code: str, more: bool
+) -> None:
+    made = certify_replacement(*rows(n, lost, gained), xi=0.03, delta=0.05)
+    assert made.refusal is not None
+    assert (made.certified, made.refusal.code) == (False, code)
+    assert (made.refusal.needed is not None) == more
+    if made.refusal.needed is not None:
+        scale = made.refusal.needed / n
+        enough = rows(made.refusal.needed, round(lost * scale), round(gained * scale))
+        assert certify_replacement(*enough, xi=0.03, delta=0.05).certified
+
+
+def test_a_refusal_for_want_of_labels_says_so() -> None:
+    prediction, label = rows(400, 5, 40)
+    made = certify_replacement(prediction, np.full(400, NONE), xi=0.03, delta=0.05)
+    assert made.refusal is not None
+    assert (made.refusal.code, made.unlabelled, made.settled) == ("unlabelled", 45, False)
+    assert "Label these first" in made.summary()
+    assert certify_replacement(prediction, label, xi=0.03, delta=0.05).certified
+
+
+def test_at_xi_0_a_model_that_is_no_better_is_told_to_allow_a_loss() -> None:
+    made = certify_replacement(*rows(400, 5, 5), xi=0.0, delta=0.05)
+    assert made.refusal is not None
+    assert made.refusal.code == "no-better"
+    assert "Allow a small loss" in made.summary()
+
+
+def test_looks_at_more_rows_share_delta_and_are_planned() -> None:
+    prediction, label = rows(300, 0, 0)
+    asked: dict[str, Any] = {"xi": 0.01, "delta": 0.05}
+    assert certify_replacement(prediction, label, **asked).certified
+    assert not certify_replacement(prediction, label, looks=[100, 200, 300], **asked).certified
+    with pytest.raises(InvalidValueError, match="no look was planned there"):
+        certify_replacement(prediction, label, looks=[100, 200], **asked)
+    drawn: dict[str, Any] = {"looks": [300], "clusters": np.arange(300)}
+    with pytest.raises(InvalidValueError, match="looks do not go with rows drawn by clusters"):
+        certify_replacement(prediction, label, **drawn, **asked)
+
+
+def test_several_samples_of_a_question_are_clusters() -> None:
+    prediction, label = rows(600, 6, 6)
+    made = certify_replacement(prediction, label, xi=0.05, delta=0.05, clusters=np.arange(600) // 3)
+    assert made.n == 200
+    assert "200 clusters" in made.summary()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "prediction is missing"),
+        ({"label": [1, 1]}, "prediction is missing"),
+        ({"prediction": [[1], [1]], "label": [1, 1]}, "prediction has 1 columns"),
+        ({"prediction": [[1] * 6] * 2, "label": [1, 1]}, "there may be 1 to 4"),
+        ({"quality": [[1.0, 2.0]]}, "quality"),
+        ({"prediction": [[1, 1]] * 2, "label": [1]}, "label"),
+        ({"prediction": [[1, 1]] * 2, "quality": [[1, 1, 1]] * 2}, "columns"),
+        ({"quality": [[1, 1]] * 2, "label": [1, 1]}, "Pass prediction and label, or quality"),
+        ({"prediction": [["a", "b"]] * 9, "label": [1] * 9}, "no class in common"),
+    ],
+)
+def test_what_cannot_be_raises_with_the_remedy(given: dict[str, Any], message: str) -> None:
+    with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
+        certify_replacement(**given, xi=0.05, delta=0.05)
+
+
+def test_labels_of_other_rows_are_noticed() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 10, size=500)
+    prediction = np.column_stack([label, label])
+    with pytest.raises(InvalidValueError, match="the old model"):
+        certify_replacement(prediction, rng.permutation(label), xi=0.05, delta=0.05)
+
+
+def test_the_same_rows_with_other_labels_are_not_added() -> None:
+    rng = np.random.default_rng(1)
+    prediction = rng.integers(0, 2, size=(500, 2))
+    label = prediction[:, 0].astype(float)
+    some = np.where(rng.random(500) < 0.5, label, NONE)
+    one, other = (Tally.count("replacement", prediction, each) for each in (some, label))
+    with pytest.raises(Exception, match="counting them twice"):
+        one + other
+
+
+def test_tallies_of_parts_add_up_to_the_whole(tmp_path: Path) -> None:
+    prediction, label = rows(400, 6, 9)
+    order = np.random.default_rng(3).permutation(400)
+    parts = [
+        Tally.count("replacement", prediction[part], label[part])
+        for part in np.array_split(order, 2)
+    ]
+    parts[0].save(tmp_path / "part.json")
+    whole = Tally.load(tmp_path / "part.json") + parts[1]
+    assert whole == Tally.count("replacement", prediction, label)
+    assert whole.outcomes == REPLACEMENT.outcomes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda claim: claim["tables"][0].update(passed=[]),
+        lambda claim: claim.update(certified=False),
+        lambda claim: claim["tables"][0]["counts"].update(only_old=[90], equal=[301]),
+        lambda claim: claim["tables"][0]["counts"].update(unlabelled=[40], equal=[346]),
+        lambda claim: claim.update(delta=1e-9),
+        lambda claim: claim.update(xi=0.0),
+    ],
+)
+def test_a_claim_that_does_not_follow_is_found_by_both_verifiers(
+    tmp_path: Path, change: Any
+) -> None:
+    from pacbound.documents import digest
+
+    made = certify_replacement(*rows(400, 5, 9), xi=0.04, delta=0.05)
+    document: Any = json.loads(json.dumps(made.to_dict()))
+    change(document["claim"])
+    document.pop("counts_digest")
+    document["claim_digest"] = digest(document["claim"])
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(document))
+    assert not load_certificate(path).verify().ok
+    assert check_document(document).wrong
+
+
+def test_a_monitor_rings_when_the_new_model_loses_more_than_certified() -> None:
+    certificate = certify_replacement(*rows(1000, 5, 5), xi=0.03, delta=0.05)
+    monitor = Monitor(certificate, delta=0.01)
+    prediction, label = rows(300, 90, 0)
+    assert monitor.update({"prediction": prediction, "label": label}) is not None
+    with pytest.raises(InvalidValueError, match="has no label"):
+        Monitor(certificate, delta=0.01).update(
+            {"prediction": [[1, 0], [1, 1]], "label": [NONE, 1]}
+        )
+
+
+def test_frames_and_files_count_as_arrays_do(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    prediction, label = rows(300, 4, 9)
+    frame = polars.DataFrame({"old": prediction[:, 0], "new": prediction[:, 1], "y": label})
+    frame.write_csv(tmp_path / "rows.csv")
+    arrays = certify_replacement(prediction, label, xi=0.04, delta=0.05)
+    for data in (frame, frame.to_pandas(), tmp_path / "rows.csv"):
+        made = certify_replacement(["old", "new"], "y", data=data, xi=0.04, delta=0.05)
+        assert (
+            made.values["tables"][0]["counts"].keys() == arrays.values["tables"][0]["counts"].keys()
+        )
+        assert (made.losses, made.gains, made.n) == (arrays.losses, arrays.gains, arrays.n)
+        assert made.models == ("old", "new")

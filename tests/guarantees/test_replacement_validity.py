@@ -1,0 +1,115 @@
+"""A model that loses xi or more is certified with probability at most delta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, multinomial
+
+from pacbound import Tally, certify_replacement, plan_from_pilot
+from pacbound.procedures.replacement import passes
+
+Judge = Callable[[int, int, float], None]
+
+
+@pytest.mark.parametrize(
+    ("n", "xi", "delta"), [(12, 0.3, 0.1), (60, 0.1, 0.05), (150, 0.02, 0.1), (60, 0.0, 0.05)]
+)
+def test_a_model_that_loses_xi_is_certified_with_probability_at_most_delta(
+    n: int, xi: float, delta: float
+) -> None:
+    """Every number of losses and gains, under laws on the edge of what is allowed."""
+    losses, gains = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    possible = losses + gains <= n
+    b, c = losses[possible], gains[possible]
+    certified = np.asarray(passes(b, c, n, xi=xi, delta=delta))
+    counts = np.column_stack([b, c, n - b - c])
+    wrong = []
+    for gained in np.linspace(0.0, (1 - xi) / 2, 25):
+        law = multinomial(n, [gained + xi, gained, max(1 - xi - 2 * gained, 0.0)])
+        wrong.append(float(law.pmf(counts)[certified].sum()))
+    assert max(wrong) <= delta
+    assert max(wrong) > 0.5 * delta
+
+
+def answers(rng: np.random.Generator, n: int, lost: float, gained: float) -> Any:
+    """Answers of an old and a new model, and the label 1 of every row."""
+    which = rng.random(n)
+    old = np.where(which < gained, 0, 1)
+    new = np.where((which >= gained) & (which < gained + lost), 0, 1)
+    return np.column_stack([old, new])
+
+
+def test_labels_asked_for_adaptively_certify_a_bad_model_in_at_most_delta_of_the_draws(
+    judge: Judge,
+) -> None:
+    """The labeller knows which labels speak for the new model, asks for those first, and publishes
+    as soon as the claim is certified: the true loss is xi."""
+    n, xi, delta, runs = 300, 0.03, 0.05, 2000
+    rng, violations, ends = np.random.default_rng(11), 0, 0
+    for _ in range(runs):
+        prediction = answers(rng, n, 0.05 + xi, 0.05)
+        differ = np.flatnonzero(prediction[:, 0] != prediction[:, 1])
+        # Gains first; of the rest, at random.
+        order = differ[np.argsort(prediction[differ, 0] + rng.random(differ.size))]
+        label, ever = np.full(n, np.nan), False
+        label[prediction[:, 0] == prediction[:, 1]] = 1
+        for start in range(0, order.size, 6):
+            label[order[start : start + 6]] = 1
+            made = certify_replacement(prediction, label, xi=xi, delta=delta)
+            ever |= made.certified
+            if made.certified or made.settled:
+                break
+        violations += ever
+        whole = certify_replacement(prediction, np.ones(n), xi=xi, delta=delta)
+        ends += whole.certified
+        assert whole.certified >= ever
+    judge(violations, runs, delta)
+    assert violations > 0.2 * delta * runs
+    assert violations == ends
+
+
+def test_a_group_that_loses_xi_refuses_the_common_verdict(judge: Judge) -> None:
+    """One group gains much, the other loses xi: together they would pass."""
+    n, xi, delta, runs = 400, 0.04, 0.1, 500
+    rng, common, own = np.random.default_rng(5), 0, 0
+    groups = np.arange(n) % 2
+    for _ in range(runs):
+        prediction = answers(rng, n, 0.0, 0.2)
+        prediction[groups == 1] = answers(rng, n // 2, 0.05 + xi, 0.05)
+        asked = {"xi": xi, "delta": delta, "groups": groups}
+        common += certify_replacement(prediction, np.ones(n), **asked).certified
+        apart = certify_replacement(prediction, np.ones(n), group_verdicts="own", **asked)
+        own += "1" not in apart.by.refused_groups(apart)
+    judge(common, runs, delta)
+    judge(own, runs, delta)
+    assert common > 0.2 * delta * runs
+
+
+def test_several_candidates_that_lose_xi_are_all_refused_in_most_draws(judge: Judge) -> None:
+    n, xi, delta, runs = 300, 0.04, 0.1, 500
+    rng, violations = np.random.default_rng(6), 0
+    for _ in range(runs):
+        new = [answers(rng, n, xi, 0.0)[:, 1] for _ in range(4)]
+        prediction = np.column_stack([np.ones(n, dtype=int), *new])
+        violations += certify_replacement(prediction, np.ones(n), xi=xi, delta=delta).certified
+    judge(violations, runs, delta)
+    assert violations > 0.2 * delta * runs
+
+
+def test_a_planned_sample_reaches_its_power() -> None:
+    rng, xi, delta = np.random.default_rng(2), 0.02, 0.05
+    pilot = Tally.count("replacement", answers(rng, 20_000, 0.03, 0.03), np.ones(20_000))
+    plan = plan_from_pilot(pilot, xi=xi, delta=delta, power=0.8, draws=100)
+    assert plan.needed is not None
+    n, runs = plan.needed.rows, 400
+    made = [
+        certify_replacement(answers(rng, n, 0.03, 0.03), np.ones(n), xi=xi, delta=delta)
+        for _ in range(runs)
+    ]
+    reached = sum(one.certified for one in made)
+    assert binom.cdf(reached, runs, 0.7) > 1e-6
+    assert plan.needed.labels == pytest.approx(0.06 * n, rel=0.2)
