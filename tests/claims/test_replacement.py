@@ -128,7 +128,7 @@ def test_candidates_share_delta_and_the_summary_says_so() -> None:
 def test_groups_have_one_verdict_or_their_own() -> None:
     prediction, label = rows(800, 20, 60)
     groups = np.where(np.arange(800) < 30, "early", "late")
-    asked = {"xi": 0.03, "delta": 0.05, "groups": groups}
+    asked: dict[str, Any] = {"xi": 0.03, "delta": 0.05, "groups": groups}
     common = certify_replacement(prediction, label, **asked)
     assert not common.certified
     assert "Group 'early'" in common.summary()

@@ -80,7 +80,7 @@ def test_a_group_that_loses_xi_refuses_the_common_verdict(judge: Judge) -> None:
     for _ in range(runs):
         prediction = answers(rng, n, 0.0, 0.2)
         prediction[groups == 1] = answers(rng, n // 2, 0.05 + xi, 0.05)
-        asked = {"xi": xi, "delta": delta, "groups": groups}
+        asked: dict[str, Any] = {"xi": xi, "delta": delta, "groups": groups}
         common += certify_replacement(prediction, np.ones(n), **asked).certified
         apart = certify_replacement(prediction, np.ones(n), group_verdicts="own", **asked)
         own += "1" not in apart.by.refused_groups(apart)
