@@ -783,7 +783,9 @@ class Held:
 
 
 def check_calibration(claim: Part, report: Report) -> None:
-    claim.only("kind procedure assumes certified n delta correction side scope bins drawn tables")
+    claim.only(
+        "kind procedure assumes certified n delta correction side scope bins drawn tables", "graded"
+    )
     delta = _level(claim)
     scope = _choice(claim, "scope", (*SCOPES, "per-class", "all-labels"))
     correction = _choice(claim, "correction", ("sidak", "bonferroni"))
@@ -940,7 +942,8 @@ WALKS: dict[str, Walked] = {
 def check_walk(claim: Part, report: Report) -> None:
     """The thresholds of each table that hold are those that its walk passes, and no others."""
     kind = WALKS[claim.get("kind", str)]
-    claim.only(f"kind procedure assumes certified n delta scope drawn tables {kind.asks}")
+    graded = "graded" * (claim.get("kind", str) == "abstention")
+    claim.only(f"kind procedure assumes certified n delta scope drawn tables {kind.asks}", graded)
     first: float = TOP - 1
     if "first_threshold" in claim.value:
         first = claim.limit("first_threshold") * TOP
@@ -1814,7 +1817,7 @@ def _without_loss(
     return cells, index
 
 
-def require_end(group: Group, end: Ends) -> None:
+def require_end(group: Group, end: Ends, *, graded: bool) -> None:
     """Raise unless the group's thresholds are these."""
     (cells, chosen), part = end, group.part
     never = (group.top + 1,) * group.exits
@@ -1823,11 +1826,13 @@ def require_end(group: Group, end: Ends) -> None:
     require(stored == expected, part.at("thresholds"), f"stored {stored}, recomputed {expected}")
     part.equals("chosen", chosen)
     if group.partial:
-        _require_labels(group, sum(group.at(cells, chosen)[1]))
+        _require_labels(group, sum(group.at(cells, chosen)[1]), graded=graded)
 
 
-def _require_labels(group: Group, missing: int) -> None:
-    """What more labels could lead to is bounded, not recomputed: no row below a failure is kept."""
+def _require_labels(group: Group, missing: int, *, graded: bool) -> None:
+    """What more labels could lead to is bounded, not recomputed: no row below a failure is kept. A
+    graded row may be known at one exit and not at another.
+    """
     labels = group.part.part("labels")
     labels.only("labelled unlabelled")
     labelled, unlabelled = labels.count("labelled"), labels.count("unlabelled")
@@ -1835,7 +1840,8 @@ def _require_labels(group: Group, missing: int) -> None:
     for walk in group.walks:
         for counts, without in zip(walk.counts, walk.unlabelled, strict=True):
             fits = fits and sum(without) <= unlabelled
-            fits = fits and sum(counts.differ) - sum(without) <= labelled
+            known = sum(counts.differ) - sum(without)
+            fits = fits and known <= (group.n if graded else labelled)
     require(fits, labels.place, "do not fit the walks")
     best = group.part.part("best_possible")
     best.only("thresholds chosen exits")
@@ -1919,7 +1925,10 @@ def check_cascade(claim: Part, report: Report) -> None:
     method, bound = (words[3], words[4]) if shared else (words[1], words[2])
     front, told = method == "declared-front", "partial-labels" in words
     keys = "kind procedure assumes certified n xi delta claim costs scope drawn tables"
-    claim.only(keys + " declared" * front)
+    claim.only(keys + " declared" * front, "graded")
+    graded = "graded" in claim.value
+    fits = not graded or (bound != "product" and claim.get("claim", str) == "loss")
+    require(fits, claim.at("graded"), "no such claim is made of graded rows")
     n, xi = claim.count("n", 1), claim.rate("xi", positive=False)
     level = _level(claim)
     groups = [Group.of(part, bound, falling=not front) for part in _tables(claim)]
@@ -1944,7 +1953,7 @@ def check_cascade(claim: Part, report: Report) -> None:
         else:
             ends = [decide(groups, tests, xi, costs, counted)] * len(groups)
     for group, end in zip(groups, ends, strict=True):
-        require_end(group, end)
+        require_end(group, end, graded=graded)
         if shared == "own":
             _require_no_worse([group], [end], costs)
     if shared != "own":
@@ -2233,7 +2242,7 @@ def counts_digest(claim: Part) -> str:
             inner[name] = counts_digest(members.part(name))
         return digest({**asked, "claims": inner})
     counted: dict[str, Any] = {}
-    for key in [*COUNTED[kind].split(), "drawn"]:
+    for key in [*COUNTED[kind].split(), "drawn", "graded"]:
         if key not in claim.value:
             continue
         within = COUNTED_WITHIN.get((kind, key))
@@ -2414,6 +2423,8 @@ def _require_ids(claim: Part) -> None:
         if by == "clusters":
             ids = ["independent-clusters", *(name for name in ids if name not in _ABOUT_ROWS)]
         ids += added.split()
+    if "graded" in claim.value:
+        ids.append("graded-by-coins")
     require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
 
 
@@ -2435,6 +2446,9 @@ def _check_claim(claim: Part, report: Report) -> None:
         if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
             report.trusted.append("how rows were drawn")
+        if "graded" in claim.value:
+            _require_graded(claim.part("graded"))
+            report.trusted.append("how outcomes were graded, and the coins that were tossed")
         CHECKS[claim.value["kind"]](claim, report)
     except WrongError as error:
         report.wrong.append(str(error))
@@ -2458,6 +2472,17 @@ def _require_drawn(drawn: Part, n: int) -> None:
         fits = by == "clusters" and seed is not None and n <= units <= rows
         fits = fits and (n == units if bound is None else bound >= 1 and rows <= units * bound)
     require(fits and ("clusters" in drawn.value) == (by == "clusters"), drawn.place, "cannot be")
+
+
+def _require_graded(graded: Part) -> None:
+    """Whether outcomes can have been graded like this."""
+    graded.only("seed by scale ids")
+    graded.count("seed")
+    by, scale = graded.get("by", str, type(None)), graded.limits("scale")
+    named = by is None or (0 < len(by) <= 200 and by == by.strip() and by.isprintable())
+    fits = named and len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf
+    require(fits, graded.place, "cannot be")
+    _choice(graded, "ids", ("row_ids", "places"))
 
 
 def _check_bundle(claim: Part, report: Report) -> None:

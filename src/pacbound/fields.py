@@ -24,16 +24,20 @@ class Field:
     """A key of a document and its form.
 
     `counted` says that it was counted or asked for, so that it is part of the digest of the counts.
-    `optional` says that null may stand there.
+    `optional` says that null may stand there, and `left_out` that the key is not there where there
+    is nothing to say.
     """
 
     name: str
     form: Form
     counted: bool = False
     optional: bool = False
+    left_out: bool = False
 
     def read(self, part: Reader) -> Any:
         """The value of the key."""
+        if self.left_out and not part.has(self.name):
+            return None
         if self.optional and part.raw(self.name) is None:
             return None
         return self.form.read(part, self.name)
@@ -42,6 +46,10 @@ class Field:
         """The value as JSON."""
         value = values[self.name]
         return None if value is None else self.form.write(value)
+
+    def stands(self, there: bool) -> bool:  # noqa: FBT001
+        """Whether a document has the key, if its value is `there`."""
+        return there or not self.left_out
 
     def schema(self) -> dict[str, Json]:
         """The schema of the key."""
@@ -69,18 +77,26 @@ class Fields:
 
     def read(self, part: Reader) -> dict[str, Any]:
         """The values of a document: every key is there, and no other."""
-        require_keys(part, self.names)
+        require_keys(part, [one.name for one in self.fields if one.stands(part.has(one.name))])
         values = {field.name: field.read(part) for field in self.fields}
         self.agree(part, values)
         return values
 
     def write(self, values: Values) -> dict[str, Json]:
         """The values as a document."""
-        return {field.name: field.write(values) for field in self.fields}
+        return {
+            field.name: field.write(values)
+            for field in self.fields
+            if field.stands(values[field.name] is not None)
+        }
 
     def counted(self, values: Values) -> dict[str, Json]:
         """What was counted or asked for, as JSON; tables keep what was counted of each."""
-        kept = ((one.name, one.form, values[one.name]) for one in self.fields if one.counted)
+        kept = (
+            (one.name, one.form, values[one.name])
+            for one in self.fields
+            if one.counted and one.stands(values[one.name] is not None)
+        )
         return {name: None if value is None else form.counted(value) for name, form, value in kept}
 
     def counts_digest(self, values: Values) -> str:
@@ -89,7 +105,8 @@ class Fields:
 
     def schema(self) -> dict[str, Json]:
         """The JSON schema of the document."""
-        return closed_object({field.name: field.schema() for field in self.fields})
+        shape = closed_object({field.name: field.schema() for field in self.fields})
+        return {**shape, "required": [one.name for one in self.fields if not one.left_out]}
 
 
 def require_keys(part: Reader, known: Sequence[str]) -> None:

@@ -55,7 +55,7 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"confidence": "c"}, "Pass either correct, or both prediction and label:"),
+        ({"confidence": "c"}, "Pass either correct, or both prediction and label, or"),
         ({"confidence": "c", "correct": "ok", "label": "y"}, "Pass either correct"),
         ({"confidence": "c", "prediction": "p"}, "Pass either correct"),
         ({"confidence": "c", "corect": "ok"}, "has no 'corect'.*Did you mean 'correct'"),

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import bdtr
 
-from pacbound.tally.draws import keyed_numbers, uniforms
+from pacbound.tally.keyed_numbers import keyed_numbers, uniforms
 
 FROZEN = [[7128521863880911413, 8383421393921245816], [10786503563056197676, 13466134159135160221]]
 

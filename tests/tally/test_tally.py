@@ -217,7 +217,7 @@ def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
     ("columns", "given", "message"),
     [
         (([0.5], [1]), {"confidence": [0.6]}, "confidence was passed twice"),
-        (([0.5], [1], [1], [1], [1]), {}, "5 columns were passed by their place"),
+        (([0.5], [1], [1], [1], [1], [1]), {}, "6 columns were passed by their place"),
     ],
 )
 def test_a_column_is_passed_once_by_its_place_or_by_its_name(

@@ -27,8 +27,8 @@ from pacbound.sources.batches import part_of, require_columns
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
 from pacbound.tally.columns import as_names, as_scores, batch_scores, same_length, same_rows
-from pacbound.tally.draws import keyed_numbers
 from pacbound.tally.grids import DEFAULT_BINS, AtomBins, Bins, bins_for
+from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.returned_labels import ROW
 
 Integers = NDArray[np.int64]

@@ -150,6 +150,7 @@ CLAIM = WalkClaim(
         title="Risk against coverage",
         coverage=("coverage", "Coverage (share of rows answered)"),
         rate=("risk", "Risk (share of answers wrong)"),
+        graded="the mean quality of all answers{each}, {as_graded}, is at most {xi} below the best",
     ),
     applied=APPLIED,
 )
@@ -161,6 +162,7 @@ def certify_abstention(  # noqa: PLR0913
     *,
     prediction: Any = None,
     label: Any = None,
+    quality: Any = None,
     xi: float,
     delta: float,
     pool: Any = None,
@@ -189,6 +191,10 @@ def certify_abstention(  # noqa: PLR0913
         by the one rule of equality (see the documentation of classes).
     label
         The true class of each row.
+    quality
+        How good each answer is, graded from 0 to 1; in place of correct. A coin makes it right or
+        wrong, and the claim is about the mean quality of the answers: at most `xi` below the best.
+        See `quality_scale`, `graded_by`, `seed` and `row_ids` of `RowOptions`.
     xi
         The share of the answers that may be wrong: 0.05
     delta
@@ -247,6 +253,7 @@ def certify_abstention(  # noqa: PLR0913
             "correct": correct,
             "prediction": prediction,
             "label": label,
+            "quality": quality,
             "groups": groups,
         },
         {"xi": xi, "delta": delta, "first_threshold": first_threshold, "pool": pool},

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
 
 ASSUMED: Final[Mapping[str, str]] = {
@@ -169,6 +170,14 @@ ASSUMED: Final[Mapping[str, str]] = {
     "strata-shares": (
         "Shares of rows, and averages over rows, are those of the labels bought, not of use."
     ),
+    "graded-by-coins": (
+        "Answers were graded, and the grade of each, as a share of the scale, is the chance of the "
+        "coin that made it right or wrong: the claim is about the mean quality, as graded, where "
+        "it speaks of accuracy or of wrong answers, and of grades where it speaks of labels; a "
+        "missing grade counts as the worst that it can be. delta is over rows and coins. Coins go "
+        "by the seed and the ids of rows alone, no other seed was tried, and no grade was given or "
+        "changed with sight of a coin."
+    ),
     "records-before-the-sample": (
         "The records, their scores and the fast model's answers were fixed before the sample was "
         "drawn; nothing is assumed about where they come from."
@@ -202,6 +211,34 @@ def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
     per = "claim-per-cluster" if drawn.bound is None else "claim-per-row-of-clusters"
     kept = (name for name in ids if name not in _ABOUT_ROWS)
     return ("independent-clusters", *kept, per, "one-seed")
+
+
+def assumed_of_graded(ids: Iterable[str], graded: Graded | None) -> tuple[str, ...]:
+    """The names of what is assumed, where outcomes were graded."""
+    return tuple(ids) if graded is None else (*ids, "graded-by-coins")
+
+
+def as_graded(graded: Graded | None) -> str:
+    """By whom answers were graded, as a sentence has it."""
+    return f"as graded by {graded.by}" if graded and graded.by else "as graded"
+
+
+def drawn_over(graded: Graded | None) -> str:
+    """What the failure probability is over."""
+    return "over the draw of these rows" + " and their coins" * (graded is not None)
+
+
+def described_grading(graded: Graded | None) -> list[str]:
+    """The lines of a summary that say how outcomes were graded."""
+    if graded is None:
+        return []
+    worst, best = graded.scale
+    by = f"by {graded.by}" if graded.by else "by a judge that nobody named (graded_by)"
+    return [
+        f"Graded from {worst:g} to {best:g} {by}; the outcome of each row is the toss of a coin of "
+        "its own, so delta is over rows and coins, and right and wrong mean what the coins say.",
+        one_of_many(f"Seed {graded.seed} of the coins", "seed", "toss"),
+    ]
 
 
 def described_draw(drawn: Drawn | None) -> list[str]:

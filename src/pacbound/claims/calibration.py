@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.assumptions import as_graded, drawn_over
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -21,6 +22,7 @@ from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, inte
 from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.claims.tables import (
     DRAWN,
+    GRADED,
     groups_of,
     head,
     require_drawn,
@@ -179,6 +181,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     help = "Certify an interval for the true confidence of every bin."
     question = CALIBRATION
     certificate = CalibrationCertificate
+    may_assume = ("graded-by-coins",)
     counts_by = ("n_bins", "edges")
     asks = (
         replace(DELTA, help="The chance that any interval is wrong: 0.01"),
@@ -267,6 +270,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 scope_field(*CALIBRATION.scopes),
                 Field("bins", BinsForm(), counted=True),
                 DRAWN,
+                GRADED,
                 tables_field(
                     Field("counts", Histogram(CALIBRATION.outcomes, MOST_CELLS), counted=True),
                     Field("lower", Ends()),
@@ -308,7 +312,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         procedure = self.procedures[values["procedure"]]
         return {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"], scope),
+            "assumes": self.assumed(procedure, values["drawn"], scope, values["graded"]),
             "certified": True,
             "n": _rows_implied(trials, values["n"], scope),
             "tables": [
@@ -326,6 +330,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         groups, grid = certificate.groups, certificate.grid
         tables = f" for each of {{groups}} {_TABLES[certificate.scope]}" if groups else ""
         every = " of every table" if groups else ""
+        graded = certificate.graded
+        what = "true confidence" if graded is None else "mean quality"
+        judged = "" if graded is None else ", {as graded},"
         bins = "bin" if grid.n_cells == 1 else _BINS[grid.to_dict()["rule"]]
         return Says(
             Sentence(
@@ -338,9 +345,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 },
             ),
             promise=Sentence(
-                "With probability at least {confidence} over the draw of these rows, the true "
-                f"confidence of every bin{every} lies in its interval{_ENDS[certificate.side]}.",
-                {"confidence": confidence(certificate.delta)},
+                f"With probability at least {{confidence}} {drawn_over(graded)}, the {what} of "
+                f"every bin{every}{judged} lies in its interval{_ENDS[certificate.side]}.",
+                {"confidence": confidence(certificate.delta), "as graded": as_graded(graded)},
             ),
             table=_table_of(certificate),
             notes=tuple(_notes(certificate)),
@@ -418,6 +425,7 @@ def calibrate(  # noqa: PLR0913
     *,
     prediction: Any = None,
     label: Any = None,
+    quality: Any = None,
     delta: float,
     n_bins: int | None = None,
     edges: Any = None,
@@ -447,6 +455,10 @@ def calibrate(  # noqa: PLR0913
         by the one rule of equality (see the documentation of classes).
     label
         The true class of each row.
+    quality
+        How good each answer is, graded from 0 to 1; in place of correct. A coin makes it right or
+        wrong, and the claim is about the mean quality. See `quality_scale`, `graded_by`, `seed` and
+        `row_ids` of `RowOptions`.
     delta
         The chance that any interval is wrong: 0.01
     n_bins
@@ -509,6 +521,7 @@ def calibrate(  # noqa: PLR0913
         "correct": correct,
         "prediction": prediction,
         "label": label,
+        "quality": quality,
         "groups": groups,
     }
     asked = {

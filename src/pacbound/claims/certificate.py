@@ -22,7 +22,7 @@ from pacbound import documents
 from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
-from pacbound.claims.assumptions import ASSUMED, described_draw
+from pacbound.claims.assumptions import ASSUMED, described_draw, described_grading
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
@@ -33,6 +33,7 @@ from pacbound.sources.batches import Progress
 from pacbound.sources.notation import Notation, NotationOptions
 from pacbound.sources.paths import Paths
 from pacbound.stats.arguments import truth_value
+from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
 from pacbound.tally.questions import with_article
 from pacbound.tally.row_rules import RowRule
@@ -120,6 +121,8 @@ class Certificate:
     draw : Drawn or None
         How the rows were drawn from others, by clusters, weights or strata; None if all rows of the
         data were counted as they are.
+    graded : Graded or None
+        How outcomes were graded and tossed by coins; None where they are right or wrong.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -151,6 +154,12 @@ class Certificate:
     def draw(self) -> Drawn | None:
         """How the rows were drawn from others; None if all were counted as they are."""
         found: Drawn | None = self.values.get("drawn")
+        return found
+
+    @property
+    def graded(self) -> Graded | None:
+        """How outcomes were graded and tossed by coins; None where they are right or wrong."""
+        found: Graded | None = self.values.get("graded")
         return found
 
     @property
@@ -525,8 +534,10 @@ class Certificate:
         ]
 
     def draw_lines(self) -> list[str]:
-        """What was drawn by a seed, and what it means to try another, as a summary says it."""
-        return described_draw(self.draw)
+        """What was drawn or tossed by a seed, and what it means to try another, as a summary says
+        it.
+        """
+        return [*described_grading(self.graded), *described_draw(self.draw)]
 
     def sample_lines(self) -> list[str]:
         """What its rows are called, as a summary says it."""

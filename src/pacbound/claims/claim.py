@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import assumed_of_drawn
+from pacbound.claims.assumptions import assumed_of_drawn, assumed_of_graded
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
@@ -28,6 +28,7 @@ from pacbound.figure import Figure
 from pacbound.forms import Ask, checked
 from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
+from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import RowColumn
 from pacbound.tally.row_options import DRAWN_BY, require_row_options
@@ -114,12 +115,17 @@ class Claim(ABC, Generic[C]):
         return Told()
 
     def assumed(
-        self, procedure: Procedure, drawn: Drawn | None, scope: str = "top"
+        self,
+        procedure: Procedure,
+        drawn: Drawn | None,
+        scope: str = "top",
+        graded: Graded | None = None,
     ) -> tuple[str, ...]:
         """The names of what is assumed of the rows that were counted."""
         groups = () if scope == "top" else ("groups-beforehand",)
         ids = (*procedure.assumes, *groups)
-        return ids if drawn is None else assumed_of_drawn(ids, drawn)
+        ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
+        return assumed_of_graded(ids, graded)
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if columns or row options do not go with what was asked for, before a row is
@@ -145,6 +151,7 @@ class Claim(ABC, Generic[C]):
             "n": evidence.rows,
             "scope": evidence.scope,
             "drawn": evidence.drawn,
+            "graded": evidence.graded,
         }
 
     @abstractmethod

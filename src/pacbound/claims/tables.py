@@ -14,10 +14,11 @@ from pacbound.claims.assumptions import ASSUMED
 from pacbound.claims.claim import Cells, Procedure
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.fields import Field, Fields, Tables, Values, closed_object
+from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
+from pacbound.tally.coins import LONGEST_JUDGE, Graded, graded_from, graded_to_dict
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.question import OVERLAPPING, in_order, subject_of
@@ -72,6 +73,35 @@ class DrawnForm(Form):
         return {**shape, "required": ["by", "seed", "bound", "rows"]}
 
 
+class GradedForm(Form):
+    """How outcomes were graded and tossed by coins."""
+
+    def read(self, part: Reader, key: str) -> Graded:
+        """Seed, judge, scale, and what coins know rows by."""
+        inner = part.mapping(key)
+        require_keys(inner, _GRADED_KEYS)
+        return graded_from(inner)
+
+    def write(self, value: Graded) -> Json:
+        """An object."""
+        return graded_to_dict(value)
+
+    def schema(self) -> dict[str, Json]:
+        """Its keys."""
+        number: Json = {"type": "number"}
+        return closed_object(
+            {
+                "seed": {"type": "integer", "minimum": 0},
+                "by": {"type": ["string", "null"], "minLength": 1, "maxLength": LONGEST_JUDGE},
+                "scale": {"type": "array", "items": number, "minItems": 2, "maxItems": 2},
+                "ids": {"enum": ["row_ids", "places"]},
+            }
+        )
+
+
+_GRADED_KEYS = ("seed", "by", "scale", "ids")
+
+
 def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, ...]:
     """What every document begins with, and what was asked for."""
     return (
@@ -85,6 +115,7 @@ def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, 
 
 
 DRAWN = Field("drawn", DrawnForm(), counted=True, optional=True)
+GRADED = Field("graded", GradedForm(), counted=True, left_out=True)
 GROUP = Field("group", Text(), counted=True, optional=True)
 
 

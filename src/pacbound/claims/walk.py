@@ -31,6 +31,7 @@ from pacbound.claims.pools import (
 )
 from pacbound.claims.tables import (
     DRAWN,
+    GRADED,
     groups_of,
     head,
     histogram_cells,
@@ -56,7 +57,7 @@ from pacbound.procedures.threshold import TOP
 from pacbound.says import Says, Sentence, Value
 from pacbound.stats.arguments import exact_sum, is_one_of, real_number
 from pacbound.stats.binomial import bonferroni_level
-from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
+from pacbound.tally.columns import QUALITY, as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
 from pacbound.watch import LossWatch
@@ -301,6 +302,7 @@ class WalkClaim(Claim[C]):
                 *head(self, procedure, asks),
                 scope_field("top", "groups"),
                 DRAWN,
+                *([GRADED] if QUALITY in self.question.roles else []),
                 tables_field(
                     *([Field("starts", Starts(), counted=True)] if pooled else []),
                     Field("counts", counts, counted=True),
@@ -348,7 +350,9 @@ class WalkClaim(Claim[C]):
         procedure = self.procedures[values["procedure"]]
         return {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"], values["scope"]),
+            "assumes": self.assumed(
+                procedure, values["drawn"], values["scope"], values.get("graded")
+            ),
             "tables": tables,
             "certified": any(table["claimed"] for table in tables),
         }

@@ -1,9 +1,9 @@
 """The sentences of a claim about the rows that reach a threshold: a few words that its module
 declares, in templates that all such claims share, filled with quantities.
 
-What is declared may use what was asked for by its name, {threshold}, and {each}, which is " of each
-group" where there are groups. The claim is not monotone in the threshold, so a threshold is shown
-with all its digits.
+What is declared may use what was asked for by its name, {threshold}, {each}, which is " of each
+group" where there are groups, and {as_graded}, by whom. The claim is not monotone in the threshold,
+so a threshold is shown with all its digits.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from pacbound.claims.assumptions import as_graded, drawn_over
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.abstention import NothingPassed
@@ -56,6 +57,8 @@ class WalkWords:
         The title of the figure.
     coverage, rate : tuple of str
         For either axis of the figure: a short name, and the words of the axis.
+    graded : str
+        What is certified where answers are graded, if they may be.
     """
 
     act: str
@@ -66,6 +69,7 @@ class WalkWords:
     title: str
     coverage: tuple[str, str]
     rate: tuple[str, str]
+    graded: str = ""
 
     @property
     def told(self) -> tuple[str, str]:
@@ -74,7 +78,8 @@ class WalkWords:
 
     def require_names(self, asked: set[str]) -> None:
         """Raise if a template needs what nobody fills in, when the claim is made and not later."""
-        unknown = (names_in(self.rule) | names_in(self.promise)) - asked - {"threshold", "each"}
+        named = names_in(self.rule) | names_in(self.promise) | names_in(self.graded)
+        unknown = named - asked - {"threshold", "each", "as_graded"}
         if unknown:
             raise KeyError(f"{sorted(unknown)}: nobody fills these in.")
 
@@ -93,14 +98,18 @@ def said(claim: Any, certificate: Any) -> Says:
     lines = tuple(_line(claim, certificate, table) for table in tables) if grouped else ()
     if not certificate.certified:
         return Says(title, refused=_refused(claim, certificate, whole), groups=lines)
-    filled = {**whole, "confidence": confidence(values["delta"])}
+    filled = {
+        **whole,
+        "confidence": confidence(values["delta"]),
+        "as_graded": as_graded(certificate.graded),
+    }
     always = not grouped and tables[0]["threshold"] == 0
     return Says(
         title,
         Sentence(ALWAYS if always else words.rule, filled),
         Sentence(
-            f"With probability at least {{confidence}} over the draw of these rows, "
-            f"{words.promise}.",
+            f"With probability at least {{confidence}} {drawn_over(certificate.graded)}, "
+            f"{words.promise if certificate.graded is None else words.graded}.",
             filled,
         ),
         seen=(Sentence(f"On these rows: {SEEN}", filled),),

@@ -28,11 +28,12 @@ from pacbound.cli.delivery import (
     progress_bar,
 )
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.options import CLAIM, JsonOption, Reads, Writes, names
+from pacbound.cli.options import CLAIM, ROWS, JsonOption, Reads, Writes, names
 from pacbound.cli.rows import (
     CLASSES,
     COUNTED,
     DRAWN,
+    GRADED,
     PIPED,
     RELATED,
     FilesArgument,
@@ -218,18 +219,20 @@ def _named(claim: Claim[Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     """The options about rows: which classes there are, where predictions are compared with labels;
-    strata, where rows are counted in bins.
+    how outcomes are graded, where they may be; strata, where rows are counted in bins.
     """
     compared = [column for column in claim.question.columns if column.holds == "class"]
     several = any(column.several for column in compared)
     classes = () if len(compared) < 2 else RELATED if several else CLASSES
     strata = ("strata",) if "n_bins" in claim.counts_by else ()
-    return (*classes, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
+    graded = GRADED if any(column.name == "quality" for column in claim.columns) else ()
+    return (*classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
 
 
 def _of_column(column: RowColumn) -> Parameter:
     text = f"{column.help} Several, with commas: a,b,c" if column.several else column.help
-    option = typer.Option(help=f"Column: {text}", rich_help_panel=CLAIM)
+    panel = ROWS if column.name in ("quality", "preferred") else CLAIM
+    option = typer.Option(help=f"Column: {text}", rich_help_panel=panel)
     if column.needed:
         return _parameter(column.name, Annotated[str, option])
     return _parameter(column.name, Annotated[str | None, option], None)

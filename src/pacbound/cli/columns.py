@@ -16,9 +16,11 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 # Columns that are not read once another one is named.
 _INSTEAD = {
-    "correct": ("prediction", "label"),
+    "correct": ("prediction", "label", "quality"),
     "prediction": ("correct", "loss"),
-    "label": ("correct", "loss"),
+    "label": ("correct", "loss", "quality", "preferred"),
+    "quality": ("correct", "label", "loss", "preferred"),
+    "preferred": ("label", "loss", "quality"),
     "loss": ("confidence", "prediction", "label"),
 }
 

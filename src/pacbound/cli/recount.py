@@ -83,12 +83,20 @@ def recounted(
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
-    given = {**columns, **by_claim, **draw, **counting}
+    given = {**columns, **by_claim, **draw, **_grading(certificate), **counting}
     tally = Tally.count(question, data=list(files), **given)
     # The counts are the same with looks and without, and none may be planned at other rows.
     asked = {name: value for name, value in certificate.asked_for.items() if name != "looks"}
     again: Certificate = certificate.by.certify(tally, asked)
     return again
+
+
+def _grading(certificate: Certificate) -> dict[str, Any]:
+    """How outcomes were graded, and the seed of their coins."""
+    graded = certificate.graded
+    if graded is None:
+        return {}
+    return {"seed": graded.seed, "graded_by": graded.by, "quality_scale": graded.scale}
 
 
 def differing(certificate: Certificate, again: Certificate) -> list[str]:

@@ -47,6 +47,7 @@ class RowChoices:
             "strata": lambda text: (
                 int(text) if text.strip().isdecimal() else numbers(text, "--strata")
             ),
+            "quality_scale": lambda text: numbers(text, "--quality-scale"),
         }
         return {
             "answers" if name == "labels" else name: parsed.get(name, lambda it: it)(value)
@@ -81,6 +82,7 @@ PIPED = (*WRITTEN, "format")
 COUNTED = ("engine", "master", "memory_limit")
 CLASSES = ("classes", "missing", "unseen_labels")
 RELATED = (*CLASSES, "unrelated_labels")
+GRADED = ("quality_scale", "graded_by")
 DRAWN = ("clusters", "cluster_bound", "weights", "weight_bound", "row_ids", "seed")
 PipedRows = Annotated[RowChoices, PIPED]
 

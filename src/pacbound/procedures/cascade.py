@@ -28,7 +28,7 @@ from pacbound.stats.paired import (
     paired_test,
 )
 from pacbound.stats.planning import least_passing
-from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, with_unlabelled
+from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, of_exit
 from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 
 Bound = Literal["exact", "pair", "product"]
@@ -92,7 +92,7 @@ class Walk:
         """From the occupied cells in rising order and their counts of agree, only_fast, only_slow,
         neither and unlabelled; the last may be left out if there are none.
         """
-        falling, table = cells[::-1], with_unlabelled(counts, 1)[::-1]
+        falling, table = cells[::-1], of_exit(counts, 0, 1)[::-1]
         if not len(falling) or falling[0] != TOP:
             falling, table = (
                 np.concatenate(([TOP], falling)),

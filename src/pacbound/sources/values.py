@@ -52,6 +52,17 @@ def is_missing(value: Any) -> bool:
     )
 
 
+def grade_hint(value: Any) -> str:
+    """What to do with a number that is not whole where an outcome or a class is expected; nothing
+    for anything else.
+    """
+    try:
+        grade = not float(value).is_integer()
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    return " Grades, such as a judge's, are passed as quality." if grade else ""
+
+
 def values_of(values: Any, name: str) -> Values:
     """A column by its distinct values: a list, an array, a tensor, or a column of a frame."""
     column, masked = _column(values)

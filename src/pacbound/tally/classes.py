@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.sources.values import EXACT_FLOATS, MISSING, Values, is_missing
+from pacbound.sources.values import EXACT_FLOATS, MISSING, Values, grade_hint, is_missing
 from pacbound.stats.arguments import real_number
 from pacbound.tally.label_matches import LabelMatches
 
@@ -404,7 +404,10 @@ def not_a_class(where: str, value: Any, why: str, rows: int, rule: ClassRule) ->
     if why == _NOT_LISTED and rule.classes is not None:
         return InvalidValueError(f"{said}: expected one of {_some(rule.classes)}.")
     error = InvalidValueError if isinstance(shown, (float, str)) else InvalidTypeError
-    return error(f"{said}: expected classes, which are whole numbers below 2**53 or names.")
+    return error(
+        f"{said}: expected classes, which are whole numbers below 2**53 or names."
+        f"{grade_hint(shown)}"
+    )
 
 
 def _several(values: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, ColumnKind
 from pacbound.sources.notation import shown, unscaled
-from pacbound.sources.values import Values, is_missing, values_of
+from pacbound.sources.values import Values, grade_hint, is_missing, values_of
 from pacbound.stats.arguments import truth_value
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ Integers = NDArray[np.int64]
 # How the names of arrays begin. They tell these very columns, not which rows they are of: another
 # model gives other columns for the same rows, and may give equal ones.
 ARRAY = "array:"
+
+# How the slots of graded outcomes begin.
+QUALITY: Final = "quality"
 
 # How far above 1 a float32 softmax may land; such a score counts as 1.
 ROUNDING = 1e-6
@@ -147,7 +150,7 @@ def as_flags(values: Any, name: str, *, start: int = 0) -> NDArray[np.bool_]:
         row = int(np.flatnonzero(~legal)[0])
         raise InvalidValueError(
             f"{name}[{start + row}] is {array[row]}: expected True or False, or 0 or 1. For "
-            "predictions pass predictions == labels."
+            f"predictions pass predictions == labels.{grade_hint(array[row])}"
         )
     return flags
 
@@ -361,9 +364,13 @@ class Slot:
 
 
 def scaled(slots: Mapping[str, Slot], scale: float | None) -> dict[str, Slot]:
-    """The slots of a question, whose numbers are all scores; a score of 1 is written as `scale`."""
+    """The slots of a question, whose numbers are all scores, except qualities, which have a scale
+    of their own; a score of 1 is written as `scale`.
+    """
     return {
-        key: replace(slot, scale=scale) if slot.kind in ("number", "number or nothing") else slot
+        key: replace(slot, scale=scale)
+        if slot.kind in ("number", "number or nothing") and not key.startswith(QUALITY)
+        else slot
         for key, slot in slots.items()
     }
 

@@ -33,6 +33,7 @@ from pacbound.sources.notation import Notation
 from pacbound.sources.opening import opened
 from pacbound.sources.paths import Paths, are_paths
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.coins import Coins, Graded, coin_slots
 from pacbound.tally.columns import (
     Floats,
     Integers,
@@ -45,7 +46,7 @@ from pacbound.tally.columns import (
     same_rows,
     scaled,
 )
-from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers
+from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers, draw_slots
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Judged, Question
@@ -66,6 +67,7 @@ class Counted:
     drawn: Drawn | None = None
     matches: LabelMatches | None = None
     ids: Numbers | None = None
+    graded: Graded | None = None
 
 
 class Counting:
@@ -75,6 +77,7 @@ class Counting:
         self, question: Question, rule: ClassRule | None = None, draw: Draw = EVERY_ROW
     ) -> None:
         self.question, self.rule, self.draw = question, rule or ClassRule(), draw
+        self._coins = None if question.graded is None else Coins(question.graded)
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
         self.drawn: Drawn | None = None
@@ -95,6 +98,8 @@ class Counting:
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
+        if self._coins is not None:
+            rows = self._coins.tossed(rows)
         self.add(self.question.judge(rows, self.vocabulary, self.evidence))
 
     def ask_inside(self, native: Any, *, keyed: bool = False, read_again: bool = False) -> None:
@@ -147,7 +152,8 @@ class Counting:
         if self.draw.by == "strata":
             # All rows are counted, though they were chosen before.
             drawn = Drawn("strata", self.rows, self.rows)
-        return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids)
+        graded = self.question.graded
+        return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids, graded)
 
 
 def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple[Question, Counted]:
@@ -163,6 +169,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         by = {name: options[name] for name in DRAWN_BY if name in options}
         same_rows(**columns, **by)
         own, arrays = question.of_arrays(**columns)
+        own = _graded(own, options, columns=False)
         counting = _counting(own, options, columns=False)
         names = _ask_arrays(counting, {**arrays, **by})
         return own, counting.result(names)
@@ -175,6 +182,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         scores = scores_in(columns["confidence"], data, options)
         columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
     own = question.of_columns(**columns)
+    own = _graded(own, options, columns=True)
     if notation.scale is not None:
         own = replace(own, slots=scaled(own.slots, notation.scale))
     counting, answers = _counting(own, options, columns=True), options.get("answers")
@@ -184,6 +192,25 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         return own, _count_files(counting, joined, data, notation, reading)
     with reading_frame():
         return own, _count_frame(counting, joined, data)
+
+
+def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) -> Question:
+    """The question with how its outcomes are graded, and what coins know rows by."""
+    if not question.takes_quality:
+        for name in options_about("grading", options):
+            raise InvalidTypeError(
+                f"{name} says how outcomes were graded, and none were: pass quality, or leave it "
+                "out."
+            )
+        return question
+    if options.get("answers") is not None:
+        raise InvalidTypeError(
+            "answers brings labels that came back, and quality grades: put the grades into the "
+            "table, and leave answers out."
+        )
+    by = coin_slots(draw_slots(options_about("draw", options), columns=columns))
+    slots = {**question.slots, **by}
+    return replace(question, slots=slots, graded=Graded.of(options), counts_inside=False)
 
 
 def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) -> Counting:
@@ -415,7 +442,7 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
 
     question, draw = counting.question, counting.draw
     slots = {**question.slots, **draw.slots}
-    by_place = draw.chooses and draw.goes_by_place
+    by_place = (draw.chooses or question.graded is not None) and draw.goes_by_place
     if joined is None:
         return whole_columns(native, slots, in_order=by_place)
     stored = column_names(native)

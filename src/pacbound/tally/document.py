@@ -21,12 +21,13 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.coins import graded_from
 from pacbound.tally.columns import Integers
 from pacbound.tally.draws import Drawn, Numbers, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import ALL_ROWS
+from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE, graded_outcomes_of
 from pacbound.tally.questions.question import Layout, in_order
 
 FORMAT = "pacbound-tally"
@@ -67,12 +68,13 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
         raise CertificateError(
             f"This is not a pacbound tally: its format is {documents.shown(body.get('format'))}."
         )
-    # A tally of rows that were drawn says so by its schema, since a reader that does not know of
-    # draws would certify them as rows of another law.
-    if type(body.get("schema")) is not int or body["schema"] != (2 if "drawn" in body else 1):
+    # A tally of rows that were drawn or graded says so by its schema, since a reader that does not
+    # know of draws would certify them as rows of another law.
+    schema = 2 if "drawn" in body or "graded" in body else 1
+    if type(body.get("schema")) is not int or body["schema"] != schema:
         raise CertificateError(
             f"This tally has schema {documents.shown(body.get('schema'))}: this version reads 1, "
-            "and 2 for rows that were drawn. Upgrade pacbound."
+            "and 2 for rows that were drawn or graded. Upgrade pacbound."
         )
     try:
         matches = document.get("digest") == documents.digest(body)
@@ -117,6 +119,9 @@ def _read(body: Mapping[str, Json]) -> dict[str, Any]:
         "drawn": _read_drawn(body["drawn"], body["rows"]) if "drawn" in body else None,
         "matches": _read_matches(body) if "label_matches" in body else None,
         "ids": _read_ids(body) if "row_ids" in body else None,
+        "graded": graded_from(documents.Reader(body["graded"], "graded"))
+        if "graded" in body
+        else None,
     }
 
 
@@ -203,6 +208,12 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
     layout = Layout(fields["grid"], scope, fields["cells"].shape[1], fields["outcomes"])
     wrong = QUESTIONS[kind].check_layout(layout)
     _require(wrong is None, f"has {wrong}, which no {kind} has")
+    graded = fields["graded"] is not None
+    takes = "quality" in QUESTIONS[kind].roles
+    fits = takes if graded else True
+    if kind == CASCADE.kind:
+        fits = graded == (layout.outcomes == graded_outcomes_of(layout.scores))
+    _require(fits, "has outcomes that do not fit how it says they were graded")
     in_place = groups == in_order(set(groups)) and not (groups and scope == "top")
     _require(in_place, "has groups where none belong, twice, or out of order")
     numbered = groups == tuple(map(str, range(len(groups))))

@@ -25,17 +25,12 @@ these very bins needs, and all that holds: shares of rows mean nothing.
 **Row ids.** A name for each row, by which the draw knows it in whatever order rows come. Also where
 nothing is drawn: two rows of one id are one row that counts twice, by a merge that doubled it, say,
 and are refused. Within a cluster ids must differ, and without clusters all of them.
-
-**Keyed numbers.** The same seed and the same name give the same number, everywhere and for ever. A
-draw must not depend on how rows are ordered, cut into parts, or held by an engine, so nothing is
-generated in a sequence. Each name is hashed by BLAKE2b under a key, which is the seed; what the
-numbers are for is part of the hash, so that two uses of one seed share nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
@@ -48,45 +43,9 @@ from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
 from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot
 from pacbound.tally.grids import AtomBins, DyadicGrid, bins_for
+from pacbound.tally.keyed_numbers import BITS, keyed_numbers, name_numbers, uniforms
 from pacbound.tally.questions.question import Question, with_article
 from pacbound.tally.row_options import DRAWN_BY, options_about
-
-Purpose = Literal["cluster", "row", "stratum", "name"]
-
-# Each number is below 2 to the power of this.
-BITS: Final = 64
-
-_BYTES: Final = BITS // 8
-
-
-def keyed_numbers(
-    seed: int, purpose: Purpose, names: Iterable[str], *, each: int = 1
-) -> NDArray[np.uint64]:
-    """`each` numbers from 0 to 2^64 - 1 for every name, a row for each.
-
-    Whoever does not know the seed cannot tell them from independent and uniform ones.
-    """
-    keyed = hashlib.blake2b(
-        digest_size=_BYTES * each, key=seed.to_bytes(_BYTES, "little"), person=purpose.encode()
-    )
-    digests = []
-    for name in names:
-        state = keyed.copy()
-        # Half a character, which some files hold, is a name too.
-        state.update(name.encode("utf-8", "surrogatepass"))
-        digests.append(state.digest())
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, each)
-
-
-def name_numbers(names: Iterable[str]) -> NDArray[np.uint64]:
-    """A number for every name, whatever the seed of a draw is: names are recognised by it."""
-    return keyed_numbers(0, "name", names)[:, 0]
-
-
-def uniforms(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """The numbers as floats from 0 up to but not including 1, exact to 53 bits."""
-    return (numbers >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
-
 
 By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]
@@ -217,8 +176,11 @@ class Draw:
         """
         asked = options_about("draw", given)
         ways: list[By] = [by for by in ("clusters", "weights", "strata") if by in asked]
+        if question.graded is not None and ways in ([], ["strata"]):
+            # The key of the coins alone.
+            asked.pop("seed", None)
         if not ways and asked.keys() == {"row_ids"}:
-            return cls("rows", _draw_slots(asked, columns=columns), seed=0)
+            return cls("rows", draw_slots(asked, columns=columns), seed=0)
         if not ways:
             for name in asked:
                 raise InvalidTypeError(
@@ -240,7 +202,7 @@ class Draw:
             )
         if by == "strata":
             _require_strata(asked["strata"], question)
-        slots = _draw_slots(asked, columns=columns)
+        slots = draw_slots(asked, columns=columns)
         return cls(by, slots, _seed(asked.get("seed", 0)), _bound(by, asked))
 
     @property
@@ -409,7 +371,8 @@ def _refuse_repeated(
     )
 
 
-def _draw_slots(asked: Mapping[str, Any], *, columns: bool) -> dict[str, Slot]:
+def draw_slots(asked: Mapping[str, Any], *, columns: bool) -> dict[str, Slot]:
+    """The columns that a draw goes by: `columns` says that they are named, and not passed."""
     return {
         role: Slot("number" if role == "weights" else "name", asked[role] if columns else role)
         for role in DRAWN_BY

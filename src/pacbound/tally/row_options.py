@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict, get_args, get_type
 from pacbound.errors import InvalidTypeError
 from pacbound.sources.batches import Engine, Progress
 
-Part = Literal["reading", "notation", "answers", "classes", "draw", "certificate"]
+Part = Literal["reading", "notation", "answers", "classes", "grading", "draw", "certificate"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Row:
         One line.
     part : str
         What it says something about: "reading" files; the "notation" of tables, or the "answers"
-        to their rows; "classes", or the "draw" of rows, also of arrays; or the "certificate".
+        to their rows; "classes", the "grading" of outcomes, or the "draw" of rows, also of
+        arrays; or the "certificate".
     column : bool
         Whether it is a column of the table, or an array beside the others.
     option : type or None
@@ -105,6 +106,22 @@ class RowOptions(TypedDict, total=False):
             option=bool,
         ),
     ]
+    quality_scale: Annotated[
+        Any,
+        Row(
+            "The worst and the best grade of quality: 1,5 for grades from 1 to 5; 0,1 if left out.",
+            "grading",
+            option=str,
+        ),
+    ]
+    graded_by: Annotated[
+        str | None,
+        Row(
+            "Who graded the quality: a judge, a rubric, people. The claim says so.",
+            "grading",
+            option=str,
+        ),
+    ]
     clusters: Annotated[
         Any,
         Row(
@@ -142,7 +159,7 @@ class RowOptions(TypedDict, total=False):
     seed: Annotated[
         int | None,
         Row(
-            "The key of the draw by clusters or weights, 0 if left out. Try only one.",
+            "The key of the draw, and of the coins of graded rows; 0 if left out. Try only one.",
             "draw",
             option=int,
         ),
@@ -182,6 +199,12 @@ def require_row_options(given: Mapping[str, Any], beside: Iterable[str] = ()) ->
     function takes.
     """
     for name in given:
+        if name in ("quality", "preferred"):
+            raise InvalidTypeError(
+                f"{name} grades answers, for calibration, abstention and cascades: this claim is "
+                "about rows of one outcome, which a grade cannot tell. Decide beforehand from "
+                "which grade on a row counts as one, and pass that as a truth value."
+            )
         if name not in ROWS:
             near = get_close_matches(name, [*ROWS, *beside], 1)
             hint = f" Did you mean {near[0]}?" if near else ""

@@ -19,6 +19,7 @@ from pacbound.atomic_files import refuse_replacing_source
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.coins import Graded, graded_to_dict, require_adding
 from pacbound.tally.columns import Integers
 from pacbound.tally.document import (
     FORMAT,
@@ -82,6 +83,8 @@ class Tally:
     ids : ndarray of uint64 or None
         A hash of each row id, in order, if `row_ids` were passed and nothing was drawn: rows that
         another tally has, too, are recognised by it.
+    graded : Graded or None
+        How outcomes were graded and tossed by coins; None where they are right or wrong.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Tally:
     drawn: Drawn | None = None
     matches: LabelMatches | None = None
     ids: Numbers | None = None
+    graded: Graded | None = None
 
     @classmethod
     def of(cls, question: Question, counted: Counted, groups: Sequence[str] = ()) -> Tally:
@@ -120,6 +124,7 @@ class Tally:
             counted.drawn,
             counted.matches,
             counted.ids,
+            counted.graded,
         )
         names = in_order({*groups, *counted.groups})
         return replace(tally, cells=tally._cells_among(names), groups=names)
@@ -137,9 +142,10 @@ class Tally:
             `pacbound.claims.recall`. A row brings
 
             - "calibration" and "abstention": `confidence`, and `correct`, or `prediction` and
-              `label`; a calibration also takes `n_bins` and `edges`, as `calibrate` does
+              `label`, or `quality`; a calibration also takes `n_bins` and `edges`, as `calibrate`
+              does
             - "cascade": `confidence` of every model but the last, `prediction` of every model,
-              and `label`, which may be missing
+              and `label`, which may be missing; or `quality` of every model, or `preferred`
             - "recall", also for false alarms and precision: `score`, `positive`
             - "shield", also for false alarms of rollouts: `score`, `unsafe`, `final_score`
             - "sets": `probability` of every label, `label`
@@ -260,6 +266,7 @@ class Tally:
         return (
             self._layout() == other._layout()
             and (self.rows, self.groups, self.drawn) == (other.rows, other.groups, other.drawn)
+            and self.graded == other.graded
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.counts, other.counts)
         )
@@ -274,7 +281,7 @@ class Tally:
         """The tally as a document of sparse integers, with its digest."""
         body = {
             "format": FORMAT,
-            "schema": 1 if self.drawn is None else 2,
+            "schema": 1 if self.drawn is None and self.graded is None else 2,
             "kind": self.kind,
             "scope": self.scope,
             "grid": self.grid.to_dict(),
@@ -288,6 +295,7 @@ class Tally:
             **({} if self.drawn is None else {"drawn": drawn_to_dict(self.drawn)}),
             **({} if self.matches is None else {"label_matches": self.matches.to_dict()}),
             **({} if self.ids is None else {"row_ids": names_to_text(self.ids)}),
+            **({} if self.graded is None else {"graded": graded_to_dict(self.graded)}),
         }
         return {**body, "digest": documents.digest(body)}
 
@@ -372,6 +380,7 @@ class Tally:
         return np.column_stack([places[self.cells[:, 0]], self.cells[:, 1:]])
 
     def _check_addable(self, other: Tally) -> None:
+        require_adding(self.graded, other.graded)
         ways = [None if tally.drawn is None else tally.drawn.way for tally in (self, other)]
         if ways[0] != ways[1]:
             raise InvalidValueError(

@@ -35,6 +35,8 @@ def certify_cascade(  # noqa: PLR0913
     prediction: Any = None,
     label: Any = None,
     *,
+    quality: Any = None,
+    preferred: Any = None,
     xi: float,
     delta: float,
     claim: Literal["loss", "differ"] = "loss",
@@ -80,6 +82,15 @@ def certify_cascade(  # noqa: PLR0913
     label
         The true class; it may be missing in any row, and in all (None). A code such as -1 is a
         class like others. More labels never raise a threshold of two models.
+    quality
+        How good the answer of each model is, graded from 0 to 1; in place of label: (n, M), the
+        slow model's last, NaN where a grade is missing. For two models the slow one's alone will
+        do, if the other's is what it leaves to 1: 1, 0.5 and 0 for a win, a tie and a loss. A coin
+        makes each difference a loss, a gain or neither, and what is certified is the mean quality
+        lost. Predictions may be left out then; where they are there and equal, nothing is lost.
+    preferred
+        Which of two models answered better, in place of quality: the name of the column of its
+        prediction ("fast" or "slow" without one), or "tie"; it may be missing in any row.
     xi
         The accuracy that may be lost: 0.02. 0 asks that nothing is, which is tested on a coarse
         grid. With `claim="differ"`, the share of the answers that may differ.
@@ -166,7 +177,14 @@ def certify_cascade(  # noqa: PLR0913
     asked = {"xi": xi, "delta": delta, "claim": claim, "costs": costs, "bound": bound}
     return certify(
         CLAIM,
-        {"confidence": confidence, "prediction": prediction, "label": label, "groups": groups},
+        {
+            "confidence": confidence,
+            "prediction": prediction,
+            "label": label,
+            "quality": quality,
+            "preferred": preferred,
+            "groups": groups,
+        },
         {**asked, "method": method, "group_thresholds": group_thresholds},
         data,
         rows,

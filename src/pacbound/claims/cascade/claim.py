@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import assumed_of_drawn
+from pacbound.claims.assumptions import assumed_of_drawn, assumed_of_graded
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import (
     LABELS,
@@ -56,8 +56,11 @@ from pacbound.stats.paired import labels_needed_by_walk, paired_test_work
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     CASCADE,
+    at_best,
     exits_of,
     grid_of,
+    labelled_rows,
+    unlabelled_rows,
     with_unlabelled,
 )
 from pacbound.tally.row_rules import Exits, RowRule
@@ -225,7 +228,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if labels are passed for the claim that answers differ."""
-        named = {"label": columns.get("label"), "answers": rows.get("answers")}
+        named = {name: columns.get(name) for name in ("label", "quality", "preferred")}
+        named["answers"] = rows.get("answers")
         found = next((name for name, value in named.items() if value is not None), None)
         if asked["claim"] == "differ" and found is not None:
             raise InvalidValueError(
@@ -245,10 +249,10 @@ class CascadeClaim(Claim[CascadeCertificate]):
         exits = self._require_tally(evidence, wishes)
         tables = _tables(evidence, exits)
         counts = [with_unlabelled(table.counts, exits) for table in tables]
-        labelled = [int(part[:, 1 : 4**exits].sum()) for part in counts]
+        labelled = [int(labelled_rows(part, exits).sum()) for part in counts]
         total = max(labelled) if evidence.scope == "overlapping-groups" else sum(labelled)
         cascade_partial.refuse_labels(wishes["claim"], total)
-        missing = any(part[:, 4**exits :].any() for part in counts)
+        missing = any(unlabelled_rows(part, exits).any() for part in counts)
         method: Method = "walk" if exits == 1 else wishes["method"]
         shared: Shared | None = None
         if evidence.scope != "top":
@@ -273,7 +277,13 @@ class CascadeClaim(Claim[CascadeCertificate]):
         }
         if not partial or wishes["claim"] == "differ":
             return kept
-        return {**kept, "tables": self._with_best(kept)}
+        best = [_rows(table).with_gains() for table in kept["tables"]]
+        if evidence.graded is not None:
+            best = [
+                GroupRows.from_counts(table.cells, at_best(part, exits), wishes["bound"])
+                for table, part in zip(tables, counts, strict=True)
+            ]
+        return {**kept, "tables": self._with_best(kept, best)}
 
     def counted_along(self, evidence: Tally, declared: Declared, wishes: Values) -> dict[str, Any]:
         """The walk along a sequence of thresholds that other rows declared."""
@@ -283,7 +293,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
                 f"{evidence!r} has {exits} exits, and the declared sequence {len(declared.cells)}: "
                 "count the models that it is for."
             )
-        if evidence.counts[:, 4**exits :].any():
+        if unlabelled_rows(evidence.counts, exits).any():
             raise InvalidValueError(
                 f"{evidence!r} has rows without a label where predictions differ, and a declared "
                 "sequence takes none: label them."
@@ -331,14 +341,15 @@ class CascadeClaim(Claim[CascadeCertificate]):
             raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
         if wishes["costs"] is not None:
             cascade_paths.checked_costs(wishes["costs"], exits + 1)
-        wrong = _conflict(tally, exits, wishes)
+        wrong = _graded_conflict(tally, wishes) or _conflict(tally, exits, wishes)
         if wrong is not None:
             raise InvalidValueError(wrong)
         return exits
 
-    def _with_best(self, values: Values) -> list[dict[str, Any]]:
-        """The tables with what labels could gain: where every row without one were a gain."""
-        rows = [_rows(table).with_gains() for table in values["tables"]]
+    def _with_best(self, values: Values, rows: Sequence[GroupRows]) -> list[dict[str, Any]]:
+        """The tables with what labels could gain: `rows` are those in which every row without one
+        is a gain.
+        """
         return [
             {**table, "best_possible": _end(best)}
             for table, best in zip(values["tables"], self._ends(values, rows), strict=True)
@@ -420,7 +431,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
         elif grouped:
             ids = (*ids, "groups-beforehand")
         drawn = values["drawn"]
-        return ids if drawn is None else assumed_of_drawn(ids, drawn)
+        ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
+        return assumed_of_graded(ids, values["graded"])
 
     def work(self, values: Values) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""
@@ -538,7 +550,9 @@ class CascadeClaim(Claim[CascadeCertificate]):
 
     def names_in_columns(self, certificate: CascadeCertificate) -> Mapping[str, int]:
         """Confidences and predictions have a name for each model."""
-        return {"confidence": certificate.exits, "prediction": certificate.exits + 1}
+        several = {"confidence": certificate.exits, "prediction": certificate.exits + 1}
+        quality = certificate.provenance.columns.get("quality")
+        return several if quality is None else {**several, "quality": len(quality.split(","))}
 
     def recounting(self, certificate: CascadeCertificate) -> dict[str, Any]:
         """Labels that were counted although they look unrelated are counted again."""
@@ -573,6 +587,23 @@ class CascadeClaim(Claim[CascadeCertificate]):
         return found
 
 
+def _graded_conflict(tally: Tally, wishes: Values) -> str | None:
+    """What of that which was asked for does not go with graded answers, in a sentence."""
+    if tally.graded is None:
+        return None
+    if wishes["bound"] == "product":
+        return (
+            "bound='product' is about answers that are right or wrong, and these are graded: use "
+            "bound='exact' or 'pair'."
+        )
+    if wishes["claim"] == "differ":
+        return (
+            "claim='differ' is about answers that differ, whatever their quality: leave quality "
+            "out, or claim the loss (claim='loss')."
+        )
+    return None
+
+
 def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
     """What of that which was asked for does not go with the tally, in a sentence."""
     shared, greedy = wishes["group_thresholds"], wishes["method"] == "greedy"
@@ -588,7 +619,7 @@ def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
             return (
                 "method='greedy' needs labels, and claim='differ' takes none: use method='paths'."
             )
-        if tally.counts[:, 4**exits :].any():
+        if unlabelled_rows(tally.counts, exits).any():
             return (
                 "method='greedy' takes no rows without a label where predictions differ: use "
                 "method='paths', or label them."
@@ -651,8 +682,8 @@ def _walks(cells: Integers, counts: Integers, method: Method, wishes: Values) ->
 
 def _label_counts(counts: Integers, exits: int) -> dict[str, int]:
     """How many rows in which predictions differ have a label, and have none."""
-    labelled, unlabelled = np.split(counts[:, 1:], [4**exits - 1], axis=1)
-    return {"labelled": int(labelled.sum()), "unlabelled": int(unlabelled.sum())}
+    with_label, without = labelled_rows(counts, exits), unlabelled_rows(counts, exits)
+    return {"labelled": int(with_label.sum()), "unlabelled": int(without.sum())}
 
 
 def _rows(table: Values) -> GroupRows:
@@ -745,7 +776,8 @@ def _silent_differ(tally: Tally) -> str | None:
 
 
 def _unlabelled(tally: Tally) -> int:
-    return sum(count for name, count in tally.totals.items() if "unlabelled" in name.split("|"))
+    exits = exits_of(tally.cells.shape[1], tally.scope)
+    return int(unlabelled_rows(with_unlabelled(tally.counts, exits), exits).sum())
 
 
 CLAIM = CascadeClaim()

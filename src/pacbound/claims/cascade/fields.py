@@ -30,6 +30,7 @@ from pacbound.claims.cascade.certificate import (
 from pacbound.claims.claim import sealed
 from pacbound.claims.tables import (
     DRAWN,
+    GRADED,
     head,
     require_drawn,
     require_groups,
@@ -345,6 +346,7 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
             *head(claim, procedure, [ask for ask in claim.asks if ask.name in kept]),
             scope_field("top", "groups", "overlapping-groups"),
             DRAWN,
+            GRADED,
             *(fold if procedure.method == "front" else []),
             tables_field(
                 Field("n", Whole(), counted=True),
@@ -367,6 +369,8 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
     for inner, table in zip(part.mappings("tables"), tables, strict=True):
         _require_table(inner, table, values, method)
     costs, declared = values["costs"], values.get("declared")
+    if values["graded"] is not None and (values["claim"] != "loss" or procedure.bound == "product"):
+        raise CertificateError(f"{part.place('graded')}: no such claim is made of graded rows.")
     if values["claim"] == "loss" and not _partial_fits(values, procedure):
         raise CertificateError(
             f"{place}: expected labels for all groups, with a row that has none, or for no group."
@@ -457,11 +461,13 @@ def _require_table(part: Reader, table: Values, values: Values, method: str) -> 
                 f"{part.place('walks')} has rows without a label, and no label is missing."
             )
         return
-    _require_labels(part, table, n)
+    _require_labels(part, table, n, graded=values["graded"] is not None)
 
 
-def _require_labels(part: Reader, table: Values, n: int) -> None:
-    """Raise unless rows could have these labels, and the walks do not contradict them."""
+def _require_labels(part: Reader, table: Values, n: int, *, graded: bool) -> None:
+    """Raise unless rows could have these labels, and the walks do not contradict them. A graded row
+    may be known at one exit and not at another, so that its labels bound nothing.
+    """
     labelled, unlabelled = table["labels"]["labelled"], table["labels"]["unlabelled"]
     if labelled + unlabelled > n:
         raise CertificateError(
@@ -469,7 +475,8 @@ def _require_labels(part: Reader, table: Values, n: int) -> None:
         )
     for place, walk in enumerate(table["walks"]):
         known = (walk.differ - walk.unlabelled).sum(axis=0)
-        if (walk.unlabelled.sum(axis=0) > unlabelled).any() or (known > labelled).any():
+        most = n if graded else labelled
+        if (walk.unlabelled.sum(axis=0) > unlabelled).any() or (known > most).any():
             raise CertificateError(
                 f"{part.place('walks')}[{place}] has more rows with or without a label than the "
                 "claim."

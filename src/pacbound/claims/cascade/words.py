@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pacbound.claims.assumptions import as_graded, drawn_over
 from pacbound.claims.cascade.certificate import CascadeGroup, grid_top
 from pacbound.figure import Figure
 from pacbound.figures import Named
@@ -18,6 +19,7 @@ from pacbound.figures.walk import ExitWalk, loss_along_walk
 from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share
 from pacbound.stats.binomial import binomial_sf
+from pacbound.tally.coins import Graded
 
 if TYPE_CHECKING:
     from pacbound.claims.cascade.certificate import CascadeCertificate
@@ -137,17 +139,18 @@ def said(certificate: CascadeCertificate) -> Says:
         return Says(title, refused=(no_proof, limits), seen=(_seen(certificate),), notes=notes)
     if not certificate.certified:
         return Says(title, refused=_refused(certificate), groups=lines, notes=notes)
-    every = " in each of the groups" if grouped else ""
+    every, graded = " in each of the groups" if grouped else "", certificate.graded
     held = (
         f"at most {{xi}} of its answers differ from those of {{slow}}{every}"
         if certificate.bounded == "differ"
-        else f"the cascade loses at most {{xi}} accuracy against {{slow}} alone{every}"
+        else f"the cascade loses at most {{xi}} {_lost(graded)} against {{slow}} alone{every}"
     )
     return Says(
         title,
         _rule(certificate),
         Sentence(
-            "With probability at least {confidence} over the draw of these rows, " + held + ".",
+            f"With probability at least {{confidence}} {drawn_over(graded)}, {held}"
+            f"{'' if graded is None else ', {as_graded}'}.",
             values,
         ),
         seen=(_seen(certificate),),
@@ -167,7 +170,13 @@ def _quantities(certificate: CascadeCertificate) -> dict[str, Value]:
         "confidence": confidence(certificate.delta),
         "limits": "" if own else _listed(certificate.tables[0].thresholds.tolist()),
         "slow": models_of(certificate)[-1],
+        "as_graded": as_graded(certificate.graded),
     }
+
+
+def _lost(graded: Graded | None) -> str:
+    """What a cascade may lose."""
+    return "accuracy" if graded is None else "quality"
 
 
 def models_of(certificate: CascadeCertificate) -> list[str]:
@@ -228,6 +237,8 @@ def _exits(
     if certificate.bounded == "differ":
         return f"{text}, {{lost}} of the answers differ", filled
     most = " at most" if certificate.unlabelled.exiting else ""
+    if certificate.graded is not None:
+        return f"{text}, the quality falls by{most} {{lost}}, as the coins say", filled
     return f"{text}, the error rises by{most} {{lost}}", filled
 
 
@@ -291,20 +302,29 @@ def _remarks(certificate: CascadeCertificate) -> list[Sentence]:
     return []
 
 
+UNLABELLED_ROWS = (
+    "Rows without a label count as losses where predictions differ: {exiting} that exit early, of "
+    "{in_all} in all."
+)
+UNGRADED_ROWS = (
+    "A grade that is missing counts as the worst that it can be: {in_all} rows lack one that could "
+    "change what they count as, and {exiting} of those that exit early count as losses for it."
+)
+
+
 def _labels(certificate: CascadeCertificate) -> list[Sentence]:
     """How many rows without a label counted as losses, and what labelling them could gain."""
-    missing = certificate.unlabelled
+    missing, what = certificate.unlabelled, "labels" if certificate.graded is None else "grades"
     if not missing.in_all or certificate.bounded == "differ":
         return []
     said = Sentence(
-        "Rows without a label count as losses where predictions differ: {exiting} that exit early, "
-        "of {in_all} in all.",
+        UNLABELLED_ROWS if certificate.graded is None else UNGRADED_ROWS,
         {"exiting": count(missing.exiting), "in_all": count(missing.in_all)},
     )
     if certificate.settled:
-        return [said, Sentence("More labels cannot change the thresholds.")]
+        return [said, Sentence(f"More {what} cannot change the thresholds.")]
     if certificate.groups:
-        return [said, Sentence("More labels could lower the thresholds.")]
+        return [said, Sentence(f"More {what} could lower the thresholds.")]
     best = certificate.best_possible
     filled: dict[str, Value] = {f"exit {m}": share(one) for m, one in enumerate(best.exit_rates)}
     rates = ", ".join(f"{{{name}}}" for name in filled)
@@ -316,7 +336,7 @@ def _labels(certificate: CascadeCertificate) -> list[Sentence]:
     return [
         said,
         Sentence(
-            "With labels for them the thresholds could become {limits} at best, not certified: "
+            f"With {what} for them the thresholds could become {{limits}} at best, not certified: "
             f"{rates} exit early{cost}.",
             filled,
         ),

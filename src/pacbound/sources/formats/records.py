@@ -25,7 +25,7 @@ except ImportError:
     ) from None
 
 from pacbound.sources.notation import FALSE, TRUE
-from pacbound.sources.values import MISSING, Values
+from pacbound.sources.values import MISSING, Values, grade_hint
 
 # What Arrow raises about a file that it cannot read.
 UnreadableError = (pyarrow.ArrowException, OSError)
@@ -220,7 +220,7 @@ def flags_in(column: Any, name: str, start: int) -> NDArray[np.bool_]:
         value, count = column[row].as_py(), int((~legal).sum())
         raise InvalidValueError(
             f"{name}[{start + row}] is {value!r} ({count} such values): expected true or false, or "
-            "1 or 0. For predictions and labels name both columns instead."
+            f"1 or 0. For predictions and labels name both columns instead.{grade_hint(value)}"
         )
     return true
 

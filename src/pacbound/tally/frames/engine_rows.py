@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.sources.values import is_missing
+from pacbound.sources.values import grade_hint, is_missing
 from pacbound.tally.classes import ClassRule, Evidence
 from pacbound.tally.columns import ROUNDING, Integers, Slot, score_hint
 from pacbound.tally.frames.answer_columns import AnswerColumns
@@ -100,7 +100,7 @@ class Flag:
             example = extreme(self.frame, number(self.frame, self.column), neither, greatest=True)
             raise InvalidValueError(
                 f"{self.name} holds {example} ({others} such values): expected True or False, or 0 "
-                "or 1. For predictions and labels name both columns instead."
+                f"or 1. For predictions and labels name both columns instead.{grade_hint(example)}"
             )
         return codes.astype(np.int64)
 

@@ -9,6 +9,10 @@ label, the outcome is `unlabelled`. A row has a label or has none, so no exit is
 another is right or wrong: the joint outcomes are 4 to the power of the exits for rows with a label,
 then 2 to the power of the exits less one for rows without.
 
+Where answers are graded, a row brings the quality of each model's answer in place of a label, and a
+coin makes their difference a loss, a gain or neither (`pacbound.tally.coins`). A quality may be
+missing in any row, of any model: the outcome of an exit is then the two ends of what it can be.
+
 With groups there is a table for each. Where groups overlap, all rows are a group too: rows that are
 in no other exit early as well.
 """
@@ -21,15 +25,28 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.columns import Integers, Rows, Slot, as_array, numeric, same_length
+from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.coins import COIN, Graded, tossed_differences
+from pacbound.tally.columns import (
+    QUALITY,
+    Floats,
+    Integers,
+    Rows,
+    Slot,
+    as_array,
+    as_numbers_with_gaps,
+    numeric,
+    same_length,
+)
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
 if TYPE_CHECKING:
-    from pacbound.tally.classes import Evidence, Vocabulary
+    from pacbound.tally.classes import Evidence
     from pacbound.tally.frames.engine_rows import EngineRows
 
 # The exit's answer is the slow model's; it alone is right; it alone is wrong; neither is right.
@@ -39,6 +56,17 @@ LABELLED_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
 EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
 
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
+
+# What the coin of a graded row says of an exit, at worst and at best where a quality is missing:
+# unlabelled is anything, may_lose a loss or nothing, may_gain nothing or a gain.
+GRADED_OUTCOMES = ("agree", "only_fast", "only_slow", "unlabelled", "may_lose", "may_gain")
+
+# The outcome of an exit for what the coin says at worst, and at best: -1, 0 or 1 of each.
+_BY_ENDS = {(0, 0): 0, (-1, -1): 1, (1, 1): 2, (1, -1): 3, (1, 0): 4, (0, -1): 5}
+
+# What each of them counts as, and what it could become at best.
+_AT_WORST = (AGREE, ONLY_FAST, ONLY_SLOW, UNLABELLED, UNLABELLED, AGREE)
+_AT_BEST = (AGREE, ONLY_FAST, ONLY_SLOW, ONLY_FAST, AGREE, ONLY_FAST)
 TWO_MODELS = DyadicGrid(16)
 MORE_MODELS = DyadicGrid(10)
 # The group that all rows are in, where groups overlap.
@@ -47,6 +75,13 @@ ALL_ROWS = "all rows"
 # Joint outcomes are more than 4 to the power of the exits; beyond this their table outgrows the
 # data.
 MOST_EXITS = 5
+MOST_GRADED_EXITS = 4
+
+
+# The place of an outcome among `GRADED_OUTCOMES`, by what the coin says at worst and at best.
+_PLACES = np.array(
+    [[_BY_ENDS.get((worst, best), -1) for best in (-1, 0, 1)] for worst in (-1, 0, 1)]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,72 +96,107 @@ class CascadeQuestion(Question):
     (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
     """
 
+    models: tuple[str, ...] = ()
+
     @property
     def exits(self) -> int:
         """The number of models before the slow one."""
         return len(self._slots("confidence"))
 
-    def of_models(self, exits: Sequence[str], answers: Sequence[str], label: str | None) -> Self:
+    def of_models(
+        self,
+        exits: Sequence[str],
+        answers: Sequence[str],
+        label: str | None,
+        quality: Sequence[str] = (),
+        preferred: str | None = None,
+    ) -> Self:
         """The question about columns by their names: a confidence for each model but the last, a
-        prediction for each model, and the label, if there is one.
+        prediction for each model, and the label, if there is one; or the quality of each model's
+        answer, of the slow one's alone, or the one that is preferred.
         """
-        if len(exits) > MOST_EXITS:
+        graded = bool(quality) or preferred is not None
+        most = MOST_GRADED_EXITS if graded else MOST_EXITS
+        if len(exits) > most:
             raise InvalidValueError(
                 f"{len(exits) + 1} models are too many to be counted jointly: expected at most "
-                f"{MOST_EXITS + 1}."
+                f"{most + 1}{' where answers are graded' * graded}."
             )
+        # One column is the slow model's: the other's quality is what it leaves to 1.
+        first = len(exits) + 1 - len(quality)
         slots = {
             **{f"confidence {m}": Slot("number", name) for m, name in enumerate(exits)},
             **{f"prediction {m}": Slot("class", name) for m, name in enumerate(answers)},
             **({} if label is None else {"label": Slot("class", label)}),
+            **{
+                f"{QUALITY} {m}": Slot("number or nothing", name)
+                for m, name in enumerate(quality, first)
+            },
+            **({} if preferred is None else {"preferred": Slot("class", preferred)}),
         }
-        outcomes = outcomes_of(len(exits))
-        return replace(self, slots=slots, grid=grid_of(len(exits)), outcomes=outcomes)
+        outcomes = graded_outcomes_of(len(exits)) if graded else outcomes_of(len(exits))
+        models = tuple(answers) or ("fast", "slow")
+        own = replace(self, slots=slots, grid=grid_of(len(exits)), outcomes=outcomes)
+        return replace(own, models=models)
 
     def _named(self, named: Mapping[str, Any]) -> Self:
         """The question about a table: columns in the order of the models, the slow one last, and
         the label, if there is one.
         """
-        label = named.get("label")
-        exits, answers = (
+        label, preferred = named.get("label"), named.get("preferred")
+        exits, answers, quality = (
             [names] if isinstance(names, str) else list(names)
-            for names in (named["confidence"], named["prediction"])
+            for names in (named.get(role, ()) for role in ("confidence", "prediction", QUALITY))
         )
-        if not exits or len(answers) != len(exits) + 1:
+        _require_one_outcome(named)
+        if not exits or len(answers) != (len(exits) + 1 if "prediction" in named else 0):
             raise InvalidTypeError(
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
                 "a confidence for each model but the last, and a prediction for each model."
             )
+        _require_graded(len(exits) + 1, len(quality), preferred is not None)
         if label in answers[:-1]:
             raise InvalidValueError(
                 f"label and prediction are both {label!r}, so that an exit would always be right: "
                 "name the column of the true classes."
             )
-        return self.of_models(exits, answers, label)
+        return self.of_models(exits, answers, label, quality, preferred)
 
     def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
-        """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels, if any."""
+        """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels, if any; or
+        (n, M) qualities in place of labels.
+        """
+        _require_one_outcome(passed)
         scores = numeric(as_array(passed["confidence"], "confidence"), "confidence")
         scores = scores[:, None] if scores.ndim == 1 else scores
-        answers = prediction_columns(passed["prediction"])
+        answers = prediction_columns(passed["prediction"]) if "prediction" in passed else []
         exits = scores.shape[1] if scores.ndim == 2 else 0
-        if not exits or len(answers) != exits + 1:
+        if not exits or len(answers) != (exits + 1 if "prediction" in passed else 0):
             raise InvalidValueError(
                 f"confidence of shape {scores.shape} and prediction of {len(answers)} models are "
                 "not a cascade: expected (n, M-1) confidences, one for each exit, and (n, M) "
                 "predictions, the slow model's last."
             )
-        same_length(confidence=scores, prediction=answers[0])
+        quality = _quality_columns(passed[QUALITY]) if QUALITY in passed else []
+        _require_graded(exits + 1, len(quality), "preferred" in passed)
         columns: list[Any] = [*scores.T, *answers]
-        if "label" in passed:
-            labels = label_column(passed["label"])
-            same_length(confidence=scores, label=labels)
-            columns.append(labels)
+        single = {role: passed[role] for role in ("label", "preferred") if role in passed}
+        for role, values in single.items():
+            same_length(**{"confidence": scores, role: label_column(values, role)})
+        for role, several in (("prediction", answers), (QUALITY, quality)):
+            if several:
+                same_length(**{"confidence": scores, role: several[0]})
+        columns += [*(part for role, part in single.items() if role == "label"), *quality]
+        columns += [part for role, part in single.items() if role == "preferred"]
+        first = exits + 1 - len(quality)
         question = self.of_models(
             [f"confidence[:, {m}]" for m in range(exits)],
-            [f"prediction[:, {m}]" for m in range(exits + 1)],
+            [f"prediction[:, {m}]" for m in range(len(answers))],
             "label" if "label" in passed else None,
+            [f"{QUALITY}[:, {m - first}]" for m in range(first, exits + 1)],
+            "preferred" if "preferred" in passed else None,
         )
+        question = replace(question, models=("fast", "slow"))
         return question, dict(zip(question.slots, columns, strict=True))
 
     def check_layout(self, layout: Layout) -> str | None:
@@ -138,23 +208,43 @@ class CascadeQuestion(Question):
             return f"cells of {exits} scores"
         if layout.grid != grid_of(exits):
             return f"another grid than the {grid_of(exits)} that {exits + 1} models are counted on"
-        return None if layout.outcomes == outcomes_of(exits) else "other outcomes"
+        known = (outcomes_of(exits), graded_outcomes_of(exits))
+        return None if layout.outcomes in known else "other outcomes"
 
     def known_again_by(self, counts: Integers, width: int) -> Integers:
         """How often which exits differ from the slow model: it needs no label, and stays when one
-        comes.
+        comes. Graded rows are told by their number: which outcomes they have, coins say.
         """
+        if self.graded is not None:
+            return np.asarray(counts.sum(axis=1, keepdims=True))
         groups = int(counts.shape[1] != len(outcomes_of(width)))
         return disagreements(counts, width - groups)
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each exit's confidence, and what its answer does."""
-        answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
+        answers = self._answers(rows, vocabulary, evidence)
         truth = (
             rows.classes("label", vocabulary)
             if "label" in self.slots
             else np.full(len(rows), MISSING)
         )
+        scores = [rows.scores(slot) for slot in self._slots("confidence")]
+        cells = np.column_stack([self.grid.cells(column) for column in scores])
+        differs = [codes != answers[-1] for codes in answers[:-1]]
+        if self.graded is None:
+            witness(answers, truth, vocabulary, evidence)
+            outcomes = joint_outcome(answers, truth)
+        else:
+            differs = differs or [np.ones(len(rows), dtype=bool)] * self.exits
+            outcomes = self._tossed(rows, differs)
+        # Not by the labels: the same rows with more of them are still the same rows.
+        pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
+        told = np.column_stack(scores).ravel(), pattern
+        return self._in_groups(rows, Judged(len(rows), cells, outcomes, told=told))
+
+    def _answers(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> list[Integers]:
+        """What each model predicts, if every one predicts every row."""
+        answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
             missing = np.flatnonzero(codes == MISSING)
             if missing.size:
@@ -162,18 +252,50 @@ class CascadeQuestion(Question):
                     f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such "
                     "rows): every model must predict every row."
                 )
-        scores = [rows.scores(slot) for slot in self._slots("confidence")]
-        cells = np.column_stack([self.grid.cells(column) for column in scores])
-        differs = [codes != answers[-1] for codes in answers[:-1]]
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
             evidence.slow = rows.name(slot)
             evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
-        witness(answers, truth, vocabulary, evidence)
-        # Not by the labels: the same rows with more of them are still the same rows.
-        pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
-        told = np.column_stack(scores).ravel(), pattern
-        judged = Judged(len(rows), cells, joint_outcome(answers, truth), told=told)
-        return self._in_groups(rows, judged)
+        return answers
+
+    def _tossed(self, rows: Rows, differs: Sequence[NDArray[np.bool_]]) -> Integers:
+        """The joint outcome of each graded row: nothing is lost where an exit's answer is the slow
+        model's, whatever a judge said of the two.
+        """
+        *fast, slow = self.qualities(rows)
+        coin, joint = rows.numbers(COIN), np.zeros(len(rows), dtype=np.int64)
+        for quality, differ in zip(fast, differs, strict=True):
+            worst, best = tossed_differences(coin, slow, quality)
+            single = _PLACES[np.where(differ, worst, 0) + 1, np.where(differ, best, 0) + 1]
+            joint = joint * len(GRADED_OUTCOMES) + single
+        return joint
+
+    def qualities(self, rows: Rows) -> list[Floats]:
+        """The quality of each model's answer, NaN where it is missing."""
+        graded = self.graded or Graded()
+        if "preferred" in self.slots:
+            slow = self._preferred(rows)
+            return [1.0 - slow, slow]
+        found = [
+            graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
+            for slot in self._slots(QUALITY)
+        ]
+        return found if len(found) > 1 else [1.0 - found[0], found[0]]
+
+    def _preferred(self, rows: Rows) -> Floats:
+        """The slow model's quality, from the name of the model that is preferred, or "tie"."""
+        vocabulary = Vocabulary(ClassRule())
+        codes = rows.classes("preferred", vocabulary)
+        known = {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
+        names = [str(name) for name in vocabulary.names()]
+        strange = np.flatnonzero(np.array([*(name not in known for name in names), False])[codes])
+        if strange.size:
+            listed = ", ".join(map(repr, known))
+            raise InvalidValueError(
+                f"{rows.name('preferred')}[{rows.start + strange[0]}] is "
+                f"{names[codes[strange[0]]]!r} ({strange.size} such rows): expected one of "
+                f"{listed}, or nothing."
+            )
+        return np.array([*(known.get(name, np.nan) for name in names), np.nan])[codes]
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -204,6 +326,16 @@ def grid_of(exits: int) -> DyadicGrid:
     return TWO_MODELS if exits == 1 else MORE_MODELS
 
 
+def graded_outcomes_of(exits: int) -> tuple[str, ...]:
+    """The names of the joint outcomes of so many exits whose answers are graded."""
+    return tuple(map("|".join, product(GRADED_OUTCOMES, repeat=exits)))
+
+
+def are_graded(counts: Integers, exits: int) -> bool:
+    """Whether counts of joint outcomes are those of graded rows: they are more than others."""
+    return bool(counts.shape[1] == len(GRADED_OUTCOMES) ** exits)
+
+
 def outcomes_of(exits: int) -> tuple[str, ...]:
     """The names of the joint outcomes of so many exits: those of rows with a label, then those of
     rows without in which an exit differs.
@@ -216,7 +348,7 @@ def with_unlabelled(counts: Integers, exits: int) -> Integers:
     """Counts of all joint outcomes, also from a tally of before rows without a label were counted,
     which has none of them.
     """
-    more = len(outcomes_of(exits)) - counts.shape[1]
+    more = 0 if are_graded(counts, exits) else len(outcomes_of(exits)) - counts.shape[1]
     return np.pad(counts, ((0, 0), (0, more))) if more else counts
 
 
@@ -224,8 +356,38 @@ def of_exit(counts: Integers, exit_: int, exits: int) -> Integers:
     """Counts of joint outcomes as counts of one exit's outcomes, in the order of `EXIT_OUTCOMES`,
     the other exits disregarded.
     """
-    places = [EXIT_OUTCOMES.index(name.split("|")[exit_]) for name in outcomes_of(exits)]
+    if are_graded(counts, exits):
+        digits = np.indices((len(GRADED_OUTCOMES),) * exits)[exit_].ravel()
+        places = np.array(_AT_WORST)[digits].tolist()
+    else:
+        places = [EXIT_OUTCOMES.index(name.split("|")[exit_]) for name in outcomes_of(exits)]
     return _gathered(counts, places, len(EXIT_OUTCOMES))
+
+
+def unlabelled_rows(counts: Integers, exits: int) -> Integers:
+    """How many rows of each cell have no label though an exit differs; of graded rows, those whose
+    outcome another quality would change.
+    """
+    if not are_graded(counts, exits):
+        return np.asarray(counts[:, 4**exits :].sum(axis=1))
+    unknown = (np.indices((len(GRADED_OUTCOMES),) * exits) > ONLY_SLOW).any(axis=0).ravel()
+    return np.asarray(counts[:, unknown].sum(axis=1))
+
+
+def labelled_rows(counts: Integers, exits: int) -> Integers:
+    """How many rows of each cell have a label where an exit differs; of graded rows, all others."""
+    if not are_graded(counts, exits):
+        return np.asarray(counts[:, 1 : 4**exits].sum(axis=1))
+    return np.asarray(counts.sum(axis=1) - unlabelled_rows(counts, exits))
+
+
+def at_best(counts: Integers, exits: int) -> Integers:
+    """The counts of graded rows as they would be if every missing quality were the best for the
+    exits.
+    """
+    digits = np.array(_AT_BEST)[np.indices((len(GRADED_OUTCOMES),) * exits)]
+    places = np.ravel_multi_index(tuple(digits), (len(GRADED_OUTCOMES),) * exits).ravel()
+    return _gathered(counts, places.tolist(), counts.shape[1])
 
 
 def disagreements(counts: Integers, exits: int) -> Integers:
@@ -333,15 +495,59 @@ def _as_table(values: Any) -> Any:
         ) from None
 
 
-def label_column(labels: Any) -> Any:
+def label_column(labels: Any, name: str = "label") -> Any:
     try:
         shape = np.shape(labels)
     except (TypeError, ValueError, RuntimeError):
         # Rows of different lengths, or what NumPy cannot read: said where values are taken in.
         return labels
     if len(shape) != 1:
-        raise InvalidValueError(f"label has shape {shape}: expected one label per row.")
+        raise InvalidValueError(f"{name} has shape {shape}: expected one value per row.")
     return labels
+
+
+def _quality_columns(quality: Any) -> list[Any]:
+    """The qualities of each model's answers, or of the slow one's alone."""
+    if isinstance(quality, np.ma.MaskedArray):
+        quality = quality.filled(np.nan) if quality.dtype.kind == "f" else quality.astype(object)
+    table = np.asarray(quality, dtype=object) if isinstance(quality, (list, tuple)) else quality
+    table = np.asarray(table.detach() if hasattr(table, "detach") else table)
+    if table.ndim not in (1, 2):
+        raise InvalidValueError(
+            f"quality has shape {table.shape}: expected (n, M), a column for each model."
+        )
+    columns = [table] if table.ndim == 1 else list(table.T)
+    return [as_numbers_with_gaps(column, QUALITY) for column in columns]
+
+
+def _require_one_outcome(given: Mapping[str, Any]) -> None:
+    """Raise unless one of labels, qualities and preferences says how good the answers are, or
+    predictions do alone.
+    """
+    ways = [role for role in ("label", QUALITY, "preferred") if role in given]
+    if len(ways) > 1:
+        raise InvalidTypeError(
+            f"{ways[0]} and {ways[1]} both say how good answers are: pass one of them."
+        )
+    if "prediction" not in given and ways in ([], ["label"]):
+        raise InvalidTypeError(
+            "prediction is missing: pass the prediction of each model, or quality, how good the "
+            "answer of each model is."
+        )
+
+
+def _require_graded(models: int, qualities: int, preferred: bool) -> None:  # noqa: FBT001
+    """Raise unless there is a quality for each model; for two models the slow one's is enough."""
+    if preferred and models != 2:
+        raise InvalidTypeError(
+            f"preferred names one of two models, and there are {models}: pass quality, a column "
+            "for each model."
+        )
+    if qualities not in (0, models, 1 if models == 2 else models):
+        raise InvalidTypeError(
+            f"{qualities} columns of quality do not fit {models} models: expected one for each, "
+            "the slow model's last; for two models the slow one's alone will do."
+        )
 
 
 CASCADE = CascadeQuestion(
@@ -359,10 +565,24 @@ CASCADE = CascadeQuestion(
             "The prediction of each model, the slow model's last.",
             "class",
             several=True,
+            needed=False,
         ),
         RowColumn(
             "label",
             "The true class; it may be missing in any row, and in all.",
+            "class",
+            needed=False,
+        ),
+        RowColumn(
+            QUALITY,
+            "How good the answer of each model is, graded from 0 to 1; in place of label.",
+            "number or nothing",
+            several=True,
+            needed=False,
+        ),
+        RowColumn(
+            "preferred",
+            "Which of two models answered better: the name of its prediction, or tie.",
             "class",
             needed=False,
         ),

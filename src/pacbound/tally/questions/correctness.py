@@ -1,8 +1,9 @@
 """Whether predictions are right: calibration and abstention, which ask about one answer per row.
 
 A row brings a confidence, and says whether the prediction was right: as a truth value, `correct`,
-or as the predicted and the true class, `prediction` and `label`. A calibration counts by bins of
-the confidence, and an abstention by the fine cells that thresholds are taken from.
+as the predicted and the true class, `prediction` and `label`, or as a `quality` from 0 to 1, which
+a coin makes right or wrong (`pacbound.tally.coins`). A calibration counts by bins of the
+confidence, and an abstention by the fine cells that thresholds are taken from.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.columns import Array, Integers, Rows, as_score_column
+from pacbound.tally.coins import tossed_wrong
+from pacbound.tally.columns import QUALITY, Array, Integers, Rows, as_score_column
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
@@ -50,7 +52,11 @@ class Correctness(Question):
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each row's confidence, and whether the prediction was right."""
-        scores, right = rows.scores("confidence"), _right_rows(rows, vocabulary, evidence)
+        scores = rows.scores("confidence")
+        if self.graded is None:
+            right = _right_rows(rows, vocabulary, evidence)
+        else:
+            right = (~tossed_wrong(rows, QUALITY, self.graded)).astype(np.int64)
         judged = Judged(len(rows), self.grid.cells(scores)[:, None], right, told=(scores, right))
         return self._in_groups(rows, judged)
 
@@ -66,11 +72,11 @@ class Correctness(Question):
         return self._counted_inside(rows, counts, cells, right)
 
     def _named(self, named: Mapping[str, Any]) -> Self:
-        outcome = [role for role in ("correct", "prediction", "label") if role in named]
-        if outcome not in (["correct"], ["prediction", "label"]):
+        outcome = [role for role in ("correct", "prediction", "label", QUALITY) if role in named]
+        if outcome not in (["correct"], ["prediction", "label"], [QUALITY]):
             raise InvalidTypeError(
-                "Pass either correct, or both prediction and label: what says whether a prediction "
-                f"was right is {', '.join(outcome) or 'missing'}."
+                "Pass either correct, or both prediction and label, or quality: what says whether "
+                f"a prediction was right is {', '.join(outcome) or 'missing'}."
             )
         if "label" in named and named["label"] == named["prediction"]:
             raise InvalidValueError(
@@ -169,6 +175,12 @@ CALIBRATION = Correctness(
             needed=False,
         ),
         RowColumn("label", "The true class of each row.", "class", needed=False),
+        RowColumn(
+            QUALITY,
+            "How good each answer is, graded from 0 to 1; in place of correct.",
+            "number or nothing",
+            needed=False,
+        ),
     ),
     outcomes=("wrong", "right"),
     labelled_by=("label", "correct"),

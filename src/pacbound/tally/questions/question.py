@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import ColumnKind
-from pacbound.tally.columns import Integers, Rows, Slot, only_known
+from pacbound.tally.coins import Graded
+from pacbound.tally.columns import QUALITY, Integers, Rows, Slot, only_known
 from pacbound.tally.grids import FINE, Bins, DyadicGrid
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"
 
 # The slot, and the name, of the column that holds the group of each row.
 _GROUPS: Final = "groups"
+
+# How the slots begin that say how good an answer is.
+GRADED_SLOTS: Final = (QUALITY, "preferred")
 
 # The scopes in which a row may be counted in several tables.
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
@@ -199,6 +203,8 @@ class Question(ABC):
         What the groups are: "top" where there are none.
     members : tuple of str
         The names of groups that overlap, without that of everyone.
+    graded : Graded or None
+        How outcomes are graded and tossed by coins; None where they are right or wrong.
 
     Examples
     --------
@@ -225,6 +231,14 @@ class Question(ABC):
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
     members: tuple[str, ...] = ()
+    graded: Graded | None = None
+
+    @property
+    def takes_quality(self) -> bool:
+        """Whether the columns that it was asked of say how good answers are, not which are
+        right.
+        """
+        return any(key.startswith(GRADED_SLOTS) for key in self.slots)
 
     @property
     def roles(self) -> dict[str, bool]:

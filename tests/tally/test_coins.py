@@ -1,0 +1,341 @@
+"""Graded outcomes by keyed coins: the vectors, the keys, and the same tosses from every source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tally.table_writers import write_csv, write_parquet
+
+from pacbound import (
+    Tally,
+    calibrate,
+    certify_abstention,
+    certify_cascade,
+    certify_recall,
+    documents,
+)
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    RepeatedSourceError,
+)
+from pacbound.tally.coins import coins, name_in_cluster, tossed_differences, tossed_sign
+from pacbound.tally.keyed_numbers import keyed_numbers, uniforms
+
+RNG = np.random.default_rng(3)
+ROWS = 400
+SCORE = RNG.random(ROWS)
+GRADE = RNG.integers(1, 6, size=ROWS)
+IDS = np.array([f"row {k}" for k in range(ROWS)])
+QUALITY = RNG.random((ROWS, 2))
+QUALITY[::9, 0] = np.nan
+QUALITY[::7, 1] = np.nan
+ANSWERS = RNG.integers(0, 3, size=(ROWS, 2))
+TABLE: dict[str, Any] = {
+    "id": IDS,
+    "c": SCORE,
+    "grade": GRADE.astype(float),
+    "fast": ANSWERS[:, 0],
+    "slow": ANSWERS[:, 1],
+    "q_fast": QUALITY[:, 0],
+    "q_slow": QUALITY[:, 1],
+}
+GRADED: dict[str, Any] = {"confidence": SCORE, "quality": GRADE, "quality_scale": (1, 5)}
+CASCADE: dict[str, Any] = {"confidence": SCORE, "prediction": ANSWERS, "quality": QUALITY}
+NAMED: dict[str, dict[str, Any]] = {
+    "calibration": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5)},
+    "cascade": {
+        "confidence": ["c"],
+        "prediction": ["fast", "slow"],
+        "quality": ["q_fast", "q_slow"],
+    },
+}
+ARRAYS = {"calibration": GRADED, "cascade": CASCADE}
+
+
+def test_coins_are_the_frozen_ones() -> None:
+    assert coins(0, ["0", "2"]).tolist() == [0.9635290111705935, 0.0694312716592349]
+
+
+def test_a_difference_is_tossed_by_its_size_and_keeps_its_sign() -> None:
+    coin = np.full(3, coins(0, ["2"])[0])
+    assert tossed_sign(coin, np.array([0.25, 0.05, -0.07])).tolist() == [1, 0, -1]
+
+
+def test_the_toss_never_falls_as_the_difference_rises() -> None:
+    rising = np.linspace(-1, 1, 201)
+    for coin in [0.0, 0.2, 0.5, 1 - 2.0**-53]:
+        tosses = tossed_sign(np.full(201, coin), rising)
+        assert (np.diff(tosses) >= 0).all()
+
+
+def test_coins_share_nothing_with_the_other_streams() -> None:
+    purposes: Any = ("coin", "row", "cluster", "stratum", "name")
+    streams = [uniforms(keyed_numbers(0, one, IDS)[:, 0]) for one in purposes]
+    apart = np.corrcoef(streams) - np.eye(len(purposes))
+    assert np.abs(apart).max() < 0.2
+    assert len({float(stream[0]) for stream in streams}) == len(purposes)
+
+
+def test_names_in_clusters_are_not_mixed_up() -> None:
+    pairs = [("a", "bc"), ("ab", "c"), ('a", "b', "c"), ("a", 'b", "c')]
+    assert len({name_in_cluster(*pair) for pair in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "ends"),
+    [
+        (np.nan, np.nan, (1, -1)),
+        (np.nan, 0.3, (1, 0)),
+        (np.nan, 0.8, (0, -1)),
+        (0.3, np.nan, (0, -1)),
+    ],
+)
+def test_a_missing_quality_leaves_what_the_known_one_allows(
+    better: float, worse: float, ends: tuple[int, int]
+) -> None:
+    """At the coin 0.5: 1 - 0.3 is above, 1 - 0.8 and 0.3 are below, and so on."""
+    high, low = tossed_differences(np.array([0.5]), np.array([better]), np.array([worse]))
+    assert (high[0], low[0]) == ends
+
+
+def test_a_grade_at_an_end_of_the_scale_leaves_nothing_to_chance() -> None:
+    best = Tally.count("calibration", SCORE, quality=np.full(ROWS, 5), quality_scale=(1, 5))
+    worst = Tally.count("calibration", SCORE, quality=np.full(ROWS, 1), quality_scale=(1, 5))
+    assert (best.totals["wrong"], worst.totals["right"]) == (0, 0)
+
+
+def test_right_and_wrong_grades_are_the_same_as_truth_values() -> None:
+    right = GRADE > 2
+    plain = Tally.count("abstention", SCORE, right)
+    graded = Tally.count("abstention", SCORE, quality=right.astype(float))
+    assert np.array_equal(plain.counts, graded.counts)
+
+
+def test_equal_answers_lose_nothing_whatever_the_judge_said() -> None:
+    same = np.column_stack([ANSWERS[:, 0], ANSWERS[:, 0]])
+    tally = Tally.count("cascade", SCORE, same, quality=QUALITY)
+    assert tally.totals["agree"] == ROWS
+
+
+def test_preferences_are_wins_ties_and_losses() -> None:
+    said = np.array(["fast", "slow", "tie", ""] * (ROWS // 4), dtype=object)
+    said[said == ""] = None
+    tally = Tally.count("cascade", SCORE, preferred=said)
+    assert tally.totals == {
+        **dict.fromkeys(("agree", "only_fast", "only_slow", "unlabelled"), ROWS // 4),
+        "may_lose": 0,
+        "may_gain": 0,
+    }
+    number = np.select([said == "slow", said == "tie", said == "fast"], [1.0, 0.5, 0.0], np.nan)
+    assert Tally.count("cascade", SCORE, quality=number) == tally
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("by", ["places", "row_ids"])
+def test_every_source_tosses_the_same_coins(kind: str, by: str, tmp_path: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    duckdb = pytest.importorskip("duckdb")
+    named, ids = NAMED[kind], {} if by == "places" else {"row_ids": "id"}
+    wanted = Tally.count(kind, **ARRAYS[kind], **({"row_ids": IDS} if ids else {}))
+    frame = polars.DataFrame(TABLE).with_columns(polars.col("q_fast", "q_slow").fill_nan(None))
+    sources: list[Any] = [pandas.DataFrame(TABLE), frame, frame.lazy(), frame.to_arrow()]
+    writers: dict[str, Any] = {"rows.csv": write_csv, "rows.parquet": write_parquet}
+    for name, write in writers.items():
+        write(frame.to_dict(as_series=False), tmp_path / name)
+        sources.append(tmp_path / name)
+    if ids:
+        sources.append(duckdb.from_arrow(frame.to_arrow()))
+    for source in sources:
+        assert Tally.count(kind, data=source, **named, **ids) == wanted
+
+
+def test_rows_without_an_order_need_ids() -> None:
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    relation = duckdb.from_arrow(polars.DataFrame(TABLE).to_arrow())
+    with pytest.raises(InvalidValueError, match=r"have no order.*name a column of row_ids"):
+        Tally.count("calibration", data=relation, **NAMED["calibration"])
+
+
+def test_tosses_go_by_ids_in_whatever_order_rows_come() -> None:
+    order = RNG.permutation(ROWS)
+    here = Tally.count("cascade", row_ids=IDS, **CASCADE)
+    there = Tally.count(
+        "cascade",
+        SCORE[order],
+        ANSWERS[order],
+        quality=QUALITY[order],
+        row_ids=IDS[order],
+    )
+    assert here == there
+
+
+def test_the_cluster_is_part_of_the_key_where_there_are_clusters() -> None:
+    """Ids that are unique within a cluster only, such as numbers of frames, share no coin."""
+    frames, videos = np.zeros(ROWS, dtype=int), np.arange(ROWS)
+    half = np.full(ROWS, 0.5)
+    tally = Tally.count("abstention", SCORE, quality=half, clusters=videos, row_ids=frames)
+    assert 0.4 * ROWS < tally.totals["wrong"] < 0.6 * ROWS
+    with pytest.raises(InvalidValueError, match="each row needs an id of its own"):
+        Tally.count("abstention", SCORE, quality=half, row_ids=frames)
+
+
+def test_parts_with_ids_add_up_to_the_whole() -> None:
+    parts = [
+        Tally.count(
+            "cascade", SCORE[part], ANSWERS[part], quality=QUALITY[part], row_ids=IDS[part], seed=4
+        )
+        for part in (slice(0, 150), slice(150, ROWS))
+    ]
+    whole = Tally.count("cascade", row_ids=IDS, seed=4, **CASCADE)
+    assert parts[0] + parts[1] == whole
+    assert sum(parts) == whole
+    with pytest.raises(RepeatedSourceError):
+        parts[0] + whole
+
+
+def test_parts_that_are_known_by_their_place_do_not_add() -> None:
+    one = Tally.count("abstention", SCORE[:200], quality=np.full(200, 0.5))
+    other = Tally.count("abstention", SCORE[200:], quality=np.full(200, 0.5))
+    with pytest.raises(InvalidValueError, match=r"same coin.*pass row_ids"):
+        one + other
+
+
+@pytest.mark.parametrize(
+    "changed", [{"seed": 1}, {"graded_by": "another"}, {"quality_scale": (0, 5)}, None]
+)
+def test_other_seeds_judges_and_scales_do_not_add(changed: dict[str, Any] | None) -> None:
+    first: dict[str, Any] = {"quality": GRADE[:200], "quality_scale": (1, 5)}
+    one = Tally.count("abstention", SCORE[:200], row_ids=IDS[:200], **first)
+    rest: dict[str, Any] = {"quality": GRADE[200:], "quality_scale": (1, 5), **(changed or {})}
+    if changed is None:
+        rest = {"correct": GRADE[200:] > 2}
+    other = Tally.count("abstention", SCORE[200:], row_ids=IDS[200:], **rest)
+    with pytest.raises(InvalidValueError, match="graded in different ways do not add"):
+        one + other
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_a_graded_tally_is_read_as_it_was_written(kind: str, tmp_path: Path) -> None:
+    tally = Tally.count(kind, row_ids=IDS, graded_by="two people", **ARRAYS[kind])
+    tally.save(tmp_path / "tally.json")
+    again = Tally.load(tmp_path / "tally.json")
+    assert again == tally
+    assert again.graded == tally.graded
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_a_graded_tally_without_its_grading_is_not_read(kind: str) -> None:
+    document = dict(Tally.count(kind, **ARRAYS[kind]).to_dict())
+    for name in ("graded", "digest"):
+        del document[name]
+    document["schema"] = 1 if kind == "cascade" else 2
+    with pytest.raises(CertificateError, match=r"graded|schema"):
+        Tally.from_dict({**document, "digest": documents.digest(document)})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"quality": GRADE}, r"quality\[0\] is .*expected grades from 0 to 1.*quality_scale"),
+        ({"quality": np.where(GRADE > 3, np.nan, 0.5)}, r"is missing .*every row needs a quality"),
+        ({"quality": np.full(ROWS, np.inf)}, "expected grades from 0 to 1"),
+        ({"quality": np.full(ROWS, 0.5), "quality_scale": (5, 1)}, "does not rise"),
+        ({"quality": np.full(ROWS, 0.5), "quality_scale": (1, np.inf)}, "does not rise"),
+        ({"quality": np.full(ROWS, 0.5), "graded_by": " "}, "does not say who graded"),
+        ({"quality": np.full(ROWS, 0.5), "seed": -1}, "is not the key of coins"),
+    ],
+)
+def test_grades_that_cannot_be_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        Tally.count("calibration", SCORE, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"correct": GRADE > 2, "quality": QUALITY[:, 0]}, "or quality"),
+        ({"correct": GRADE > 2, "graded_by": "me"}, "graded_by says how outcomes were graded"),
+        ({"quality": QUALITY[:, 0], "quality_scale": "1,5"}, "is not a scale"),
+        ({"quality": QUALITY[:, 0], "quality_scale": (1, 3, 5)}, "is not a scale"),
+    ],
+)
+def test_grades_that_do_not_go_with_the_rest_are_refused(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        Tally.count("calibration", SCORE, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"quality": QUALITY, "label": ANSWERS[:, 0]}, "both say how good answers are"),
+        ({"quality": np.column_stack([QUALITY, QUALITY])}, "4 columns of quality do not fit 2"),
+        ({"label": ANSWERS[:, 0]}, "prediction is missing"),
+        (
+            {"confidence": np.column_stack([SCORE, SCORE]), "preferred": ["tie"] * ROWS},
+            "one of two",
+        ),
+    ],
+)
+def test_qualities_that_do_not_fit_the_models_are_refused(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        Tally.count("cascade", **{"confidence": SCORE, **given})
+
+
+def test_a_model_that_is_not_there_cannot_be_preferred() -> None:
+    with pytest.raises(InvalidValueError, match=r"preferred\[1\] is 'gpt'.*'fast', 'slow', 'tie'"):
+        Tally.count("cascade", SCORE, preferred=["tie", "gpt"] * (ROWS // 2))
+
+
+def test_fractions_in_the_place_of_outcomes_and_classes_are_told_where_to_go() -> None:
+    grades = QUALITY[:, 1]
+    grades = np.where(np.isnan(grades), 0.25, grades)
+    hint = "Grades, such as a judge's, are passed as quality"
+    with pytest.raises(InvalidValueError, match=hint):
+        calibrate(SCORE, grades, delta=0.05)
+    with pytest.raises(InvalidValueError, match=hint):
+        certify_recall(SCORE, grades, target=0.9, delta=0.05)
+    with pytest.raises(InvalidValueError, match=hint):
+        certify_cascade(SCORE, np.column_stack([grades, grades]), xi=0.1, delta=0.05)
+    with pytest.raises(InvalidTypeError, match="this claim is about rows of one outcome"):
+        certify_recall(SCORE, GRADE > 2, target=0.9, delta=0.05, quality=grades)  # type: ignore[call-arg]
+
+
+def test_the_product_and_answers_that_differ_are_not_graded() -> None:
+    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.05}
+    with pytest.raises(InvalidValueError, match="these are graded: use bound='exact' or 'pair'"):
+        certify_cascade(SCORE, quality=QUALITY, bound="product", **asked)
+    with pytest.raises(InvalidValueError, match="claim='differ' takes no labels"):
+        certify_cascade(SCORE, ANSWERS, quality=QUALITY, claim="differ", **asked)
+    tally = Tally.count("cascade", SCORE, quality=QUALITY)
+    with pytest.raises(InvalidValueError, match="whatever their quality"):
+        certify_cascade(data=tally, claim="differ", **asked)
+
+
+def test_a_graded_claim_says_by_whom_and_by_coins() -> None:
+    made = certify_abstention(
+        SCORE,
+        quality=GRADE,
+        quality_scale=(1, 5),
+        graded_by="the rubric",
+        xi=0.9,
+        delta=0.1,
+        seed=7,
+    )
+    said = made.summary()
+    assert "over the draw of these rows and their coins" in said
+    assert "as graded by the rubric" in said
+    assert "Graded from 1 to 5 by the rubric" in said
+    assert "delta is over rows and coins" in said
+    assert "Seed 7 of the coins" in said
+    assert made.graded is not None
+    assert made.graded.seed == 7
+    assert "graded-by-coins" in made.values["assumes"]
