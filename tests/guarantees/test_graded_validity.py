@@ -8,7 +8,7 @@ chance of every sample of them is a multinomial one. Nothing is simulated.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, pairwise
@@ -20,6 +20,7 @@ import pytest
 
 from pacbound import Tally
 from pacbound.claims import claim_of
+from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade_paths
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.coins import COIN, Graded
@@ -50,7 +51,7 @@ class Kind:
 
 def _outcomes(kind: str, law: Sequence[Kind]) -> dict[Key, float]:
     """The chance of each cell and outcome, over the kinds of rows and the coins."""
-    chances: Counter[Key] = Counter()
+    chances: dict[Key, float] = defaultdict(float)
     for row in law:
         quality = np.array(row.given)
         bounds = [*quality, *(1 - quality), *np.abs(np.subtract.outer(quality, quality)).ravel()]
@@ -85,7 +86,7 @@ def _samples(chances: dict[Key, float], n: int) -> Iterator[tuple[float, Counter
         yield ways * prod(chances[key] ** times for key, times in seen.items()), seen
 
 
-def _tally(kind: str, layout: Tally, seen: Counter[Key]) -> Tally:
+def _tally(layout: Tally, seen: Counter[Key]) -> Tally:
     cells = sorted({cell for cell, _ in seen})
     counts = np.zeros((len(cells), len(layout.outcomes)), dtype=np.int64)
     for (cell, outcome), times in seen.items():
@@ -109,7 +110,7 @@ def _wrong(
     layout = Tally.count(kind, **given, **({"n_bins": 2} if kind == "calibration" else {}))
     claim, wrong, made = claim_of(kind), 0.0, 0.0
     for chance, seen in _samples(chances, n):
-        found = claim.certify(_tally(kind, layout, seen), asked)
+        found = claim.certify(_tally(layout, seen), asked)
         wrong += chance * bad(found)
         made += chance * found.certified
     return wrong, made
@@ -153,6 +154,19 @@ def test_answers_fall_short_by_more_than_xi_with_at_most_delta(top: float) -> No
     wrong, made = _wrong("abstention", law, 6, {"xi": xi, "delta": 0.3}, bad)
     assert wrong <= 0.3
     assert made > 0.02
+
+
+def test_rows_that_share_a_coin_would_claim_falsely_far_more_often_than_delta() -> None:
+    """If one coin were tossed for 100 rows of quality 0.8, all would be right or all wrong, and no
+    interval would hold the mean. So ids that repeat are refused.
+    """
+    layout = Tally.count("calibration", [0.9], quality=[0.8], n_bins=2)
+    for coin in (0.1, 0.5):
+        seen = Counter({_judged("calibration", Kind(1.0, (0.9,), (0.8,)), coin): 100})
+        bins = claim_of("calibration").certify(_tally(layout, seen), {"delta": 0.01}).bins
+        assert not bins.lower[1] <= 0.8 <= bins.upper[1]
+    with pytest.raises(InvalidValueError, match="each row needs an id of its own"):
+        Tally.count("calibration", [0.9] * 2, quality=[0.8] * 2, row_ids=["a", "a"])
 
 
 TWO = [

@@ -199,6 +199,9 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
 }
 
+# What is assumed beside all else where outcomes were graded.
+BY_COINS: Final = "graded-by-coins"
+
 _ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
 
 
@@ -211,11 +214,6 @@ def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
     per = "claim-per-cluster" if drawn.bound is None else "claim-per-row-of-clusters"
     kept = (name for name in ids if name not in _ABOUT_ROWS)
     return ("independent-clusters", *kept, per, "one-seed")
-
-
-def assumed_of_graded(ids: Iterable[str], graded: Graded | None) -> tuple[str, ...]:
-    """The names of what is assumed, where outcomes were graded."""
-    return tuple(ids) if graded is None else (*ids, "graded-by-coins")
 
 
 def as_graded(graded: Graded | None) -> str:

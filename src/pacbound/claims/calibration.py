@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import as_graded, drawn_over
+from pacbound.claims.assumptions import BY_COINS, as_graded, drawn_over
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -181,7 +181,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     help = "Certify an interval for the true confidence of every bin."
     question = CALIBRATION
     certificate = CalibrationCertificate
-    may_assume = ("graded-by-coins",)
+    may_assume = (BY_COINS,)
     counts_by = ("n_bins", "edges")
     asks = (
         replace(DELTA, help="The chance that any interval is wrong: 0.01"),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import assumed_of_drawn, assumed_of_graded
+from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
@@ -125,7 +125,7 @@ class Claim(ABC, Generic[C]):
         groups = () if scope == "top" else ("groups-beforehand",)
         ids = (*procedure.assumes, *groups)
         ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
-        return assumed_of_graded(ids, graded)
+        return ids if graded is None else (*ids, BY_COINS)
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if columns or row options do not go with what was asked for, before a row is

@@ -197,7 +197,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
 def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) -> Question:
     """The question with how its outcomes are graded, and what coins know rows by."""
     if not question.takes_quality:
-        for name in options_about("grading", options):
+        for name in options and options_about("grading", options):
             raise InvalidTypeError(
                 f"{name} says how outcomes were graded, and none were: pass quality, or leave it "
                 "out."

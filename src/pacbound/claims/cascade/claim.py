@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import assumed_of_drawn, assumed_of_graded
+from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import (
     LABELS,
@@ -432,7 +432,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
             ids = (*ids, "groups-beforehand")
         drawn = values["drawn"]
         ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
-        return assumed_of_graded(ids, values["graded"])
+        return ids if values["graded"] is None else (*ids, BY_COINS)
 
     def work(self, values: Values) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""
