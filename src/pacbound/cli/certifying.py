@@ -225,7 +225,7 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     several = any(column.several for column in compared)
     classes = () if len(compared) < 2 else RELATED if several else CLASSES
     strata = ("strata",) if "n_bins" in claim.counts_by else ()
-    graded = GRADED if any(column.name == "quality" for column in claim.columns) else ()
+    graded = GRADED if claim.question.tosses else ()
     return (*classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
 
 

@@ -209,8 +209,7 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
     wrong = QUESTIONS[kind].check_layout(layout)
     _require(wrong is None, f"has {wrong}, which no {kind} has")
     graded = fields["graded"] is not None
-    takes = "quality" in QUESTIONS[kind].roles
-    fits = takes if graded else True
+    fits = QUESTIONS[kind].tosses if graded else True
     if kind == CASCADE.kind:
         fits = graded == (layout.outcomes == graded_outcomes_of(layout.scores))
     _require(fits, "has outcomes that do not fit how it says they were graded")

@@ -590,5 +590,6 @@ CASCADE = CascadeQuestion(
     outcomes=EXIT_OUTCOMES,
     labelled_by=("label",),
     labels_may_be_missing=True,
+    tosses=True,
     everyone=(ALL_ROWS,),
 )

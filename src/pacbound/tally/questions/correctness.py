@@ -187,6 +187,7 @@ CALIBRATION = Correctness(
     grid=EqualWidthBins(DEFAULT_BINS),
     scopes=("top", "groups", "overlapping-groups", "per-class", "all-labels"),
     options=("n_bins", "edges"),
+    tosses=True,
 )
 ABSTENTION = Correctness(
     kind="abstention",
@@ -194,5 +195,6 @@ ABSTENTION = Correctness(
     columns=CALIBRATION.columns,
     outcomes=CALIBRATION.outcomes,
     labelled_by=CALIBRATION.labelled_by,
+    tosses=True,
     scopes=("top", "groups"),
 )

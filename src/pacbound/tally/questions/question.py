@@ -203,6 +203,8 @@ class Question(ABC):
         What the groups are: "top" where there are none.
     members : tuple of str
         The names of groups that overlap, without that of everyone.
+    tosses : bool
+        Whether answers may be graded, and a coin then makes them right or wrong.
     graded : Graded or None
         How outcomes are graded and tossed by coins; None where they are right or wrong.
 
@@ -231,6 +233,7 @@ class Question(ABC):
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
     members: tuple[str, ...] = ()
+    tosses: bool = False
     graded: Graded | None = None
 
     @property
@@ -238,7 +241,7 @@ class Question(ABC):
         """Whether the columns that it was asked of say how good answers are, not which are
         right.
         """
-        return any(key.startswith(GRADED_SLOTS) for key in self.slots)
+        return self.tosses and any(key.startswith(GRADED_SLOTS) for key in self.slots)
 
     @property
     def roles(self) -> dict[str, bool]:
