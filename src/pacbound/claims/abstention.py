@@ -151,6 +151,7 @@ CLAIM = WalkClaim(
         coverage=("coverage", "Coverage (share of rows answered)"),
         rate=("risk", "Risk (share of answers wrong)"),
         graded="the mean quality of all answers{each}, {as_graded}, is at most {xi} below the best",
+        hides_rare=True,
     ),
     applied=APPLIED,
 )

@@ -20,6 +20,7 @@ from pacbound.claims.calibration_certificate import (
 )
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, interval_work, sealed
 from pacbound.claims.pools import Pool, is_table, table_scores
+from pacbound.claims.remedies import wide_intervals
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
@@ -694,10 +695,13 @@ def _notes(certificate: CalibrationCertificate) -> Iterable[Sentence]:
         )
     if _has_mean(certificate):
         width = _widths(certificate)[0]
-        use = " Too wide to be of much use." if width > 0.5 else ""
         yield Sentence(
-            f"Mean width of the interval over the rows: {{width}}.{use}", {"width": f"{width:.4f}"}
+            "Mean width of the interval over the rows: {width}.", {"width": f"{width:.4f}"}
         )
+        if certificate.side == "both":
+            clusters = certificate.draw is not None and certificate.draw.by == "clusters"
+            unit = "clusters" if clusters else "rows"
+            yield from wide_intervals(width, certificate.n, held, unit)
     yield Sentence(
         "An interval is about the average over its bin, not about one input. delta is the chance "
         "that any interval is wrong, not a rate of wrong predictions."

@@ -37,7 +37,8 @@ WORDS = ClaimWords(
         **dict.fromkeys(
             ("unavoidable", "hopeless"),
             "{unavoidable} of {trials} negatives have a score of 1 and raise an alarm at every "
-            "threshold; {allowed} are allowed.",
+            "threshold; {allowed} are allowed. Use a score that tells them apart, such as logits "
+            "in float64.",
         ),
     },
 )

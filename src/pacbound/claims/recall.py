@@ -28,6 +28,7 @@ WORDS = ClaimWords(
     in_use="at least {target} of the positives are flagged",
     seen="{all} are flagged; {events} of {trials} positives are missed, {allowed} are allowed.",
     instead="Flag everything.",
+    warns_of_most=True,
     group="{group}: flag from {threshold} on; {events} of {trials} positives are missed.",
     refusals={
         "none": "No row is positive, so nothing is known about the scores of positives.",

@@ -7,11 +7,12 @@ that of all rows, {lost} how many rollouts were lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from pacbound.claims.remedies import flags_most, reversed_score, tied_scores
 from pacbound.claims.threshold_certificate import (
     common_threshold,
     is_left_out,
@@ -22,7 +23,7 @@ from pacbound.claims.threshold_certificate import (
     trials_of,
 )
 from pacbound.documents import printable
-from pacbound.forms import REQUIRED
+from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.threshold import LOST, SLOW, TOP, UNEXPLAINED, NoThreshold
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 
@@ -73,6 +74,8 @@ class ClaimWords:
         What to do where the claim is refused.
     refusals : mapping
         A sentence for each code; all but "zero" may use {unavoidable}.
+    warns_of_most : bool
+        Whether to say what to do where more than half of the rows are acted on.
     no_use : mapping
         What to say of a threshold at an end: by 0.0, or by +inf.
     group : str
@@ -89,6 +92,7 @@ class ClaimWords:
     promise: str = ""
     seen: str = ""
     instead: str = ""
+    warns_of_most: bool = False
     group: str = "{group}: from {threshold} on; {events} of {trials}, {allowed} allowed."
     refusals: Mapping[str, str] = field(default_factory=dict)
     no_use: Mapping[float, str] = field(default_factory=dict)
@@ -126,8 +130,10 @@ def said(claim: Any, certificate: Any) -> Says:
     title = Sentence(f"{about}, {asked}{look}", whole)
     grouped = values["scope"] != "top"
     lines = tuple(_line(claim, certificate, table) for table in values["tables"]) if grouped else ()
+    remedies = tuple(_remedies(claim, certificate, words))
     if not certificate.certified:
-        return Says(title, refused=_refused(claim, certificate, words, whole), groups=lines)
+        why = _refused(claim, certificate, words, whole)
+        return Says(title, refused=why, groups=lines, notes=remedies)
     filled = {**whole, "confidence": confidence(values["delta"])}
     own = grouped and values["group_thresholds"] == "own"
     every = " in every group" if grouped else ""
@@ -154,8 +160,39 @@ def said(claim: Any, certificate: Any) -> Says:
                 for end, text in words.no_use.items()
                 if not own and filled["threshold"].value == end
             ),
+            *remedies,
         ),
     )
+
+
+def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sentence]:
+    """What to change where the result is of little use."""
+    question, trials = claim.question_of(certificate), trials_of(certificate)
+    kept = [table for table in certificate.values["tables"] if not is_refused(trials, table)]
+    limits = [threshold_of(certificate, table) for table in kept]
+    # From a threshold that alarms may begin at, the cell just below it breaks the budget.
+    decisive = [limit * TOP - (trials.side == "from") for limit in limits]
+    yield from tied_scores([table["counts"] for table in kept], decisive, words.rows)
+    turned: list[Sentence] = []
+    # Dangers of unsafe rollouts end where they are lost, so they may be lower with reason.
+    if len(question.outcomes) > 1 and question.lowest_cell >= 0:
+        tables = [table["counts"] for table in certificate.values["tables"]]
+        turned = reversed_score(tables, question.outcomes, "score")
+        yield from turned
+    if words.warns_of_most and certificate.certified and not turned:
+        yield from flags_most(certificate, _with_more(certificate))
+
+
+def _with_more(certificate: Any) -> float:
+    """The share of all rows that would be flagged if the rates seen were those of use."""
+    acted = total = 0
+    for table in certificate.values["tables"]:
+        search = trials_of(certificate).search(table["counts"])
+        limit = search.threshold(int(allowed_rate(certificate.values) * search.trials))
+        rows = rows_of(table["counts"], "all")
+        acted += int(rows[table["counts"]["cells"] >= limit * TOP].sum())
+        total += int(rows.sum())
+    return acted / total
 
 
 def _left_out(tables: Sequence[Mapping[str, Any]], words: ClaimWords) -> Sentence:

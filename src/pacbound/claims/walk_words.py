@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any
 
 from pacbound.claims.assumptions import as_graded, drawn_over
+from pacbound.claims.remedies import hides_rare_answers, reversed_score
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.abstention import NothingPassed
@@ -59,6 +60,8 @@ class WalkWords:
         For either axis of the figure: a short name, and the words of the axis.
     graded : str
         What is certified where answers are graded, if they may be.
+    hides_rare : bool
+        Whether rows that are acted on are answers, of which rare ones may be wrong more often.
     """
 
     act: str
@@ -70,6 +73,7 @@ class WalkWords:
     coverage: tuple[str, str]
     rate: tuple[str, str]
     graded: str = ""
+    hides_rare: bool = False
 
     @property
     def told(self) -> tuple[str, str]:
@@ -96,8 +100,14 @@ def said(claim: Any, certificate: Any) -> Says:
     name = claim.kind.replace("-", " ").capitalize()
     title = Sentence(f"{name} certificate: {{n}} rows{in_groups}, {asked}{pooled}", whole)
     lines = tuple(_line(claim, certificate, table) for table in tables) if grouped else ()
+    outcomes, role = claim.question.outcomes, claim.question.columns[0].name
+    notes = reversed_score([table["counts"] for table in tables], outcomes, role)
     if not certificate.certified:
-        return Says(title, refused=_refused(claim, certificate, whole), groups=lines)
+        return Says(
+            title, refused=_refused(claim, certificate, whole), groups=lines, notes=tuple(notes)
+        )
+    if words.hides_rare and not grouped:
+        notes += hides_rare_answers(claim.reached(tables[0])[0], claim.rows_of(tables[0]))
     filled = {
         **whole,
         "confidence": confidence(values["delta"]),
@@ -114,6 +124,7 @@ def said(claim: Any, certificate: Any) -> Says:
         ),
         seen=(Sentence(f"On these rows: {SEEN}", filled),),
         groups=lines,
+        notes=tuple(notes),
     )
 
 

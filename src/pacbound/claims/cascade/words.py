@@ -362,7 +362,9 @@ def noted(notes: Mapping[str, str], *, gains: int, losses: int) -> list[Sentence
                 "Note: the exits seem to beat the slow model: only the exit is right in {gains} "
                 "rows that exit early, and only the slow model in {losses}. If that surprises you, "
                 "the models may be named in the wrong order (the slow one comes last), or the "
-                "labels be those of other rows.",
+                "labels be those of other rows. Else the exit may do without the slow model: "
+                "certify on fresh rows that it may replace it (certify_replacement), which saves "
+                "all of its calls.",
                 {"gains": count(gains), "losses": count(losses)},
             )
         )

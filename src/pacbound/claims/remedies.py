@@ -1,0 +1,132 @@
+"""After a result that is of little use: what to change, and what that costs.
+
+Everything follows from the counts of the certificate itself, and none of it is certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.says import Sentence, count, share
+
+Counts = Mapping[str, NDArray[np.int64]]
+
+# A score seems reversed if fewer pairs than this are in order, and by more than chance explains.
+FEW_IN_ORDER: Final = 0.4
+NOT_BY_CHANCE: Final = 4.0
+# Rows with the same score are too many if they are so large a share of all.
+MANY_TIED: Final = 0.2
+# Nearly all rows are answered.
+NEARLY_ALL: Final = 0.95
+# An interval that is wider is of little use.
+WIDE: Final = 0.2
+
+
+def reversed_score(tables: Iterable[Counts], outcomes: Sequence[str], role: str) -> list[Sentence]:
+    """What to do about a score that is lower for the second of two outcomes, which should score
+    high, than for the first.
+    """
+    low, high = outcomes
+    ordered, pairs, variance = 0.0, 0.0, 0.0
+    for counts in tables:
+        up, down = (counts[name].astype(np.float64) for name in (high, low))
+        ordered += float(up @ (np.cumsum(down) - down / 2))
+        pairs += float(up.sum() * down.sum())
+        # As if the scores of both had the same law (Mann and Whitney).
+        variance += float(up.sum() * down.sum() * (up.sum() + down.sum() + 1) / 12)
+    if ordered >= FEW_IN_ORDER * pairs or pairs / 2 - ordered <= NOT_BY_CHANCE * sqrt(variance):
+        return []
+    return [
+        Sentence(
+            f"The {role} seems to be reversed: a {high} row scores above a {low} one in only "
+            f"{{ordered}} of all pairs. If so, pass 1 - {role}; that takes fresh rows.",
+            {"ordered": share(round(ordered / pairs, 2))},
+        )
+    ]
+
+
+def tied_scores(tables: Sequence[Counts], cells: Sequence[float], rows: str) -> list[Sentence]:
+    """What to do about many rows of the same score, in the cell that decides each table."""
+    all_rows = [_rows(counts) for counts in tables]
+    tied = sum(
+        int(many[counts["cells"] == cell].sum())
+        for counts, many, cell in zip(tables, all_rows, cells, strict=True)
+    )
+    total = sum(int(many.sum()) for many in all_rows)
+    if not tied or tied < MANY_TIED * total:
+        return []
+    return [
+        Sentence(
+            f"{{tied}} of the {rows} share the score that decides, so that no threshold tells them "
+            "apart: a finer score (logits in float64, not rounded) may do better, on fresh "
+            f"{rows}.",
+            {"tied": share(round(tied / total, 2))},
+        )
+    ]
+
+
+def _rows(counts: Counts) -> NDArray[np.int64]:
+    columns = [column for name, column in counts.items() if name != "cells"]
+    return np.asarray(np.sum(columns, axis=0), dtype=np.int64)
+
+
+def flags_most(certificate: Any, with_more: float) -> Iterator[Sentence]:
+    """What to do about a recall that flags more than half of the rows, of the negatives too;
+    `with_more` is what would be flagged if the misses seen were certified as they are.
+    """
+    flagged, negatives = certificate.share(), certificate.share("negative") or 0.0
+    if min(flagged or 0.0, negatives) <= 0.5:
+        return
+    text = (
+        "More than half of the rows are flagged: many more positives would bring that to about "
+        "{with_more}"
+    )
+    values: dict[str, Any] = {"with_more": share(round(with_more, 2))}
+    for target in (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5):
+        if target >= certificate.values["target"] or certificate.values.get("looks"):
+            continue
+        other = certificate.explored(target=target)
+        if other.certified and other.share() <= 0.5:
+            text += ", a target of {target} to {other}"
+            values |= {"target": share(target), "other": share(round(other.share(), 2))}
+            break
+    yield Sentence(f"{text} (fresh rows); else use a score that separates better.", values)
+
+
+def hides_rare_answers(acted: int, rows: int) -> list[Sentence]:
+    """What to do where nearly all rows are answered: the rate is an average over all answers."""
+    if acted < NEARLY_ALL * rows:
+        return []
+    return [
+        Sentence(
+            "Nearly all rows are answered, and the rate is that of all answers together: a rare "
+            "answer may be wrong far more often, which these counts do not show. To bound it for "
+            "each answer pass the predictions as groups, at delta divided by their number."
+        )
+    ]
+
+
+def wide_intervals(width: float, rows: int, bins: int, unit: str) -> list[Sentence]:
+    """What to do about intervals that are wide on average: widths fall with the square root of the
+    rows in a bin; `unit` is what a row was drawn from each of, or "rows".
+    """
+    if width <= WIDE:
+        return []
+    fewer = int(bins * (WIDE / width) ** 2)
+    merged = f", or {{fewer}} bins with these {unit}" if fewer else ""
+    return [
+        Sentence(
+            f"Too wide to be of much use: for a mean width of {{wide}} take about {{needed}} {unit}"
+            f"{merged}.",
+            {
+                "wide": str(WIDE),
+                "needed": count(round(rows * (width / WIDE) ** 2)),
+                "fewer": count(fewer),
+            },
+        )
+    ]
