@@ -41,6 +41,11 @@ class OverspentError(InvalidValueError):
 class InvalidTypeError(PacboundError, TypeError):
     """A value of a type that makes no sense where it was given."""
 
+    @classmethod
+    def of(cls, name: str, value: object, expected: str) -> InvalidTypeError:
+        """The error for an argument; `expected` says what to pass in its place."""
+        return cls(f"{name} is of type {type(value).__name__}: expected {expected}.")
+
 
 class CertificateError(PacboundError, ValueError):
     """A document that is not a certificate, or that was changed after it was written."""

@@ -156,25 +156,6 @@ class Tables(Form):
 
 
 @dataclass(frozen=True)
-class Nested(Form):
-    """An object with fields of its own."""
-
-    fields: Fields
-
-    def read(self, part: Reader, key: str) -> dict[str, Any]:
-        """Its values."""
-        return self.fields.read(part.mapping(key))
-
-    def write(self, value: Values) -> Json:
-        """An object."""
-        return self.fields.write(value)
-
-    def schema(self) -> dict[str, Json]:
-        """The schema of the object."""
-        return self.fields.schema()
-
-
-@dataclass(frozen=True)
 class Record(Form):
     """An object with fields of its own: `made` makes a value of them, `parts` takes it apart."""
 

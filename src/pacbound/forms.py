@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 from pacbound.documents import LARGEST_INTEGER, Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.says import Quantity, Side, Value, count, share
-from pacbound.stats.arguments import real_number, whole_number
+from pacbound.stats.arguments import one_of, real_number, whole_number
 
 
 class Form(ABC):
@@ -275,10 +275,7 @@ class Choice(AskedForm):
 
     def check(self, value: Any, name: str) -> str:
         """The word."""
-        if not isinstance(value, str) or value not in self.allowed:
-            listed = " or ".join(map(repr, self.allowed))
-            raise InvalidValueError(f"{name}={value!r} is not known: expected {listed}.")
-        return value
+        return str(one_of(value, self.allowed, name))
 
     def read(self, part: Reader, key: str) -> str:
         """The word at a key."""

@@ -89,55 +89,44 @@ class Watch(Protocol):
     @property
     def roles(self) -> Mapping[str, bool]:
         """The columns that a row may bring, by what they are for; True for what must be there."""
-        ...
 
     @property
     def bets(self) -> tuple[Bets, ...]:
         """The bets of each place."""
-        ...
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """The share of the evidence that each place starts with, where restarts are mixed; they add
         up to 1.
         """
-        ...
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         """The names of the outcomes."""
-        ...
 
     @property
     def claimed(self) -> str:
         """What holds while the certificate does, in words."""
-        ...
 
     @property
     def single(self) -> str | None:
         """The name of the column that stands for all others where a bare array is given."""
-        ...
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that a row usually brings."""
-        ...
 
     def place_name(self, place: int) -> str | None:
         """What a place is called; None if there is only one."""
-        ...
 
     def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """How rows of a table are judged whose columns are named."""
-        ...
 
     def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """How rows of arrays are judged, and the arrays by slot."""
-        ...
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """A batch of counts, checked."""
-        ...
 
 
 def one_place(outcomes: NDArray[Any]) -> Seen:

@@ -78,7 +78,7 @@ def test_a_pool_fixes_the_edges_and_may_not_be_counted(folder: Path) -> None:
         ({"edges": [0.2, 1]}, "some scores have no bin"),
         ({"n_bins": 2.5}, "is not a number of bins"),
         ({"n_bins": 2**21}, "is not a number of bins"),
-        ({"side": "left"}, "expected 'both' or 'lower' or 'upper'"),
+        ({"side": "left"}, "expected 'both', 'lower' or 'upper'"),
         ({"correction": "holm"}, "expected 'sidak' or 'bonferroni'"),
         ({"delta": 0.9}, "for 95 % confidence pass delta=0.05"),
         ({"correct": None}, "or both prediction and label"),

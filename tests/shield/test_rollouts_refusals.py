@@ -307,8 +307,8 @@ def test_wrappers_that_count_or_reset_are_refused(wrapper: Any, message: str) ->
         ({"horizon": 2.5}, InvalidValueError, "horizon"),
         ({"backup_steps": 0}, InvalidValueError, "backup_steps"),
         ({"chunk": 0}, InvalidValueError, "chunk"),
-        ({"success": 3}, InvalidTypeError, "success is a int"),
-        ({"progress": 3}, InvalidTypeError, "progress is a int"),
+        ({"success": 3}, InvalidTypeError, "success is of type int"),
+        ({"progress": 3}, InvalidTypeError, "progress is of type int"),
         ({"keep_frames": True}, InvalidTypeError, "needs a folder"),
         ({"keep_frames": 1.5, "folder": "x"}, InvalidValueError, "keep_frames=1.5"),
         ({"check_clearance": -0.1}, InvalidValueError, "check_clearance=-0.1 is not a share"),
@@ -318,8 +318,8 @@ def test_wrappers_that_count_or_reset_are_refused(wrapper: Any, message: str) ->
         ({"identity": {"dangers": "a"}}, InvalidValueError, "identity has the key 'dangers'"),
         ({"horizon": None}, InvalidTypeError, "horizon is missing"),
         ({"environment": 3}, InvalidTypeError, "environment is a int"),
-        ({"policy": 3}, InvalidTypeError, "policy is a int"),
-        ({"backup": None}, InvalidTypeError, "backup is a NoneType"),
+        ({"policy": 3}, InvalidTypeError, "policy is of type int"),
+        ({"backup": None}, InvalidTypeError, "backup is of type NoneType"),
         ({"danger": 0.5}, InvalidTypeError, "danger is a float"),
     ],
 )
@@ -338,7 +338,7 @@ def test_what_is_no_collection_is_refused(
 
 
 def test_what_makes_nothing_is_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="make is a int"):
+    with pytest.raises(InvalidTypeError, match="make is of type int"):
         PerRollout(3)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="first_unrecoverable holds -1"):
         check_label(Car, rash, brake, seed=0, first_unrecoverable=-1, horizon=40)

@@ -2,48 +2,12 @@
 
 Confidences come from the softmax, from temperature scaling or from histogram binning; thresholds
 for cascades, for shields and for abstaining follow from them.
+
+The public names stand in `__init__.pyi`, and each is loaded when it is first used.
 """
 
-from pacbound.baselines.confidences import (
-    HistogramBinning,
-    NaiveSoftmax,
-    TemperatureScaling,
-    optimal_temperature,
-    softmax,
-)
-from pacbound.baselines.thresholds import (
-    ALWAYS_BRAKE,
-    NAIVE_THRESHOLD,
-    NEVER_ANSWER,
-    POLICY_ALONE,
-    SLOW_ALONE,
-    TemperatureThreshold,
-    histogram_threshold,
-    observed_miss_threshold,
-    observed_risk_threshold,
-    selective_guaranteed_risk,
-    softmax_threshold,
-    temperature_threshold,
-    xi_threshold,
-)
+from pacbound.lazy_names import homes_in_stub, lazy_names
 
-__all__ = [
-    "ALWAYS_BRAKE",
-    "NAIVE_THRESHOLD",
-    "NEVER_ANSWER",
-    "POLICY_ALONE",
-    "SLOW_ALONE",
-    "HistogramBinning",
-    "NaiveSoftmax",
-    "TemperatureScaling",
-    "TemperatureThreshold",
-    "histogram_threshold",
-    "observed_miss_threshold",
-    "observed_risk_threshold",
-    "optimal_temperature",
-    "selective_guaranteed_risk",
-    "softmax",
-    "softmax_threshold",
-    "temperature_threshold",
-    "xi_threshold",
-]
+_HOMES = homes_in_stub(__file__)
+__all__ = sorted(_HOMES)  # noqa: PLE0605, a list that the stub holds
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, NotFittedError
+from pacbound.stats.arguments import one_of
 from pacbound.tally.columns import (
     Array,
     as_array,
@@ -302,13 +303,9 @@ class TemperatureScaling:
         return scaled_confidence(self._logits(scores), self._fitted())
 
     def _logits(self, scores: Any) -> Array:
-        if self.inputs == "logits":
+        if one_of(self.inputs, get_args(Inputs), "inputs") == "logits":
             return as_logits(scores, "logits")
-        if self.inputs == "probabilities":
-            return _log_probabilities(scores)
-        raise InvalidValueError(
-            f"inputs={self.inputs!r} is not known: expected 'logits' or 'probabilities'."
-        )
+        return _log_probabilities(scores)
 
     def _fitted(self) -> float:
         if not hasattr(self, "temperature_"):

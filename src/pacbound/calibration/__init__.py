@@ -1,31 +1,10 @@
-"""Calibration: intervals for the true confidence of predictions, and the metrics around them."""
+"""Calibration: intervals for the true confidence of predictions, and the metrics around them.
 
-from pacbound.calibration.calibrator import PACCalibrator
-from pacbound.calibration.metrics import (
-    brier_score,
-    expected_calibration_error,
-    induced_calibration_error,
-    maximum_calibration_error,
-    negative_log_likelihood,
-)
-from pacbound.calibration.reliability import (
-    AccuracyConfidenceBand,
-    AccuracyConfidenceCurve,
-    accuracy_confidence_band,
-    accuracy_confidence_curve,
-)
-from pacbound.calibration.strata import stratify
+The public names stand in `__init__.pyi`, and each is loaded when it is first used.
+"""
 
-__all__ = [
-    "AccuracyConfidenceBand",
-    "AccuracyConfidenceCurve",
-    "PACCalibrator",
-    "accuracy_confidence_band",
-    "accuracy_confidence_curve",
-    "brier_score",
-    "expected_calibration_error",
-    "induced_calibration_error",
-    "maximum_calibration_error",
-    "negative_log_likelihood",
-    "stratify",
-]
+from pacbound.lazy_names import homes_in_stub, lazy_names
+
+_HOMES = homes_in_stub(__file__)
+__all__ = sorted(_HOMES)  # noqa: PLE0605, a list that the stub holds
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -22,11 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_tables
-from pacbound.sources.batches import part_of, require_columns
+from pacbound.sources.batches import Batch, Progress, in_order, located, part_of
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.opening import open_tables
+from pacbound.sources.paths import Paths
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
-from pacbound.tally.columns import as_names, as_scores, batch_scores, same_length, same_rows
+from pacbound.tally.columns import (
+    Rows,
+    Slot,
+    as_names,
+    as_scores,
+    same_length,
+    same_rows,
+    scaled,
+    wanted,
+)
 from pacbound.tally.grids import DEFAULT_BINS, AtomBins, Bins, bins_for
 from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.returned_labels import ROW
@@ -167,16 +178,15 @@ def _read(
     notation: Notation,
     progress: Progress | None,
 ) -> tuple[Integers, list[str] | None]:
-    tables = open_tables(source, notation)
-    needed = [confidence, *([] if row_ids is None else [row_ids])]
-    cells, names, share = [np.zeros(0, dtype=np.int64)], list[str](), 1 / len(tables)
-    for place, table in enumerate(tables):
-        require_columns(table, needed)
-        for batch in table.batches(needed, progress=part_of(progress, place * share, share)):
-            cells.append(grid.cells(batch_scores(batch, confidence, notation.scale)))
-            if row_ids is not None:
-                column = as_names(batch.names(row_ids), row_ids, start=batch.start)
-                names += column.astype(str).tolist()
+    slots = scaled({"confidence": Slot("number", confidence)}, notation.scale)
+    slots |= {} if row_ids is None else {"row_ids": Slot("name", row_ids)}
+    cells, names = [np.zeros(0, dtype=np.int64)], list[str]()
+    for path, batch in in_order(open_tables(source, notation), wanted(slots), progress):
+        with located(path):
+            rows = Rows.of_batch(slots, batch)
+            cells.append(grid.cells(rows.scores("confidence")))
+        if row_ids is not None:
+            names += rows.columns["row_ids"].astype(str).tolist()
     return np.concatenate(cells), None if row_ids is None else names
 
 

@@ -1,41 +1,11 @@
 """Cascades: fast models that answer for a slow one, certified to lose at most so much accuracy, and
 routing over any models.
+
+The public names stand in `__init__.pyi`, and each is loaded when it is first used.
 """
 
-from pacbound.cascade.async_routing import AsyncCascade
-from pacbound.cascade.batches import (
-    BatchResult,
-    BatchSession,
-    answer_batch,
-    answer_batch_async,
-)
-from pacbound.cascade.cost import CostBound, TradeOff, certified_cost, trade_off
-from pacbound.cascade.design import CascadeDesign, design_cascade
-from pacbound.cascade.design_search import Tried
-from pacbound.cascade.labelling import LabelForecast, LabelProgress, LabelSession
-from pacbound.cascade.routing import Cascade, CascadeResult, CascadeStatistics, Routed
-from pacbound.cascade.stages import Answer, Answers
+from pacbound.lazy_names import homes_in_stub, lazy_names
 
-__all__ = [
-    "Answer",
-    "Answers",
-    "AsyncCascade",
-    "BatchResult",
-    "BatchSession",
-    "Cascade",
-    "CascadeDesign",
-    "CascadeResult",
-    "CascadeStatistics",
-    "CostBound",
-    "LabelForecast",
-    "LabelProgress",
-    "LabelSession",
-    "Routed",
-    "TradeOff",
-    "Tried",
-    "answer_batch",
-    "answer_batch_async",
-    "certified_cost",
-    "design_cascade",
-    "trade_off",
-]
+_HOMES = homes_in_stub(__file__)
+__all__ = sorted(_HOMES)  # noqa: PLE0605, a list that the stub holds
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -29,7 +29,7 @@ from pacbound.cascade.stages import (
     stages_of,
 )
 from pacbound.errors import InvalidValueError, ModelError
-from pacbound.stats.arguments import is_one_of
+from pacbound.stats.arguments import one_of
 from pacbound.tally.columns import as_column, as_names
 
 Array = NDArray[Any]
@@ -109,11 +109,7 @@ class AsyncCascade:
     ) -> None:
         self._stages = stages_of(models, unit="item")
         self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
-        if not is_one_of(on_error, ("raise", "slow")):
-            raise InvalidValueError(
-                f"on_error={on_error!r} is not known: expected 'raise' or 'slow'."
-            )
-        self._on_error = on_error
+        self._on_error = one_of(on_error, ("raise", "slow"), "on_error")
         self._classes = None if classes is None else as_column(classes, "classes")
         self._calls = Calls(len(self._stages), concurrency, timeout)
         self.statistics = CascadeStatistics(len(self._stages))

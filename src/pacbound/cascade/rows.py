@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, Wanted, opened
+from pacbound.sources.batches import Batch, Progress, located
 from pacbound.sources.notation import OPTIONS as NOTATION
-from pacbound.sources.notation import refuse_notation
-from pacbound.sources.opening import Opened
-from pacbound.sources.paths import format_of
+from pacbound.sources.notation import PLAIN, Notation, refuse_notation
+from pacbound.sources.opening import Opened, opened
+from pacbound.sources.paths import Paths, format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
-from pacbound.tally.columns import Rows, Slot
+from pacbound.tally.columns import Rows, Slot, wanted
 from pacbound.tally.returned_labels import ROW
 
 Mask = NDArray[np.bool_]
@@ -87,13 +87,12 @@ def read_rows(
 
     def take_all(batches: Callable[[], Iterable[tuple[Any, Batch]]]) -> None:
         for path, batch in batches():
-            try:
+            with located(path):
                 take(Rows.of_batch(slots, batch))
-            except (InvalidTypeError, InvalidValueError) as error:
-                raise type(error)(f"{path}: {error}") from None
 
-    wanted = {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
-    with opened(paths, wanted, notation=reading.notation, progress=reading.progress) as tables:
+    with opened(
+        paths, wanted(slots), notation=reading.notation, progress=reading.progress
+    ) as tables:
         for part in tables.parts:
             if part.batches is None:
                 raise InvalidValueError(f"{tables.listed} cannot be read in order.")

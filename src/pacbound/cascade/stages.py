@@ -128,9 +128,8 @@ class ExitThresholds:
 def stages_of(models: Sequence[Any], *, unit: Unit = "row") -> tuple[Stage, ...]:
     """The stages of a cascade of `models`, fast to slow."""
     if not callable(models) and (isinstance(models, str) or not isinstance(models, Sequence)):
-        raise InvalidTypeError(
-            f"models is of type {type(models).__name__}: expected a list of models, the fast one "
-            "first and the slow one last."
+        raise InvalidTypeError.of(
+            "models", models, "a list of models, the fast one first and the slow one last"
         )
     if callable(models) or len(models) < 2:
         count = 1 if callable(models) else len(models)

@@ -21,7 +21,7 @@ from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.tables import head
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError
-from pacbound.fields import Field, Fields, Nested, Tables
+from pacbound.fields import Field, Fields, Record, Tables
 from pacbound.figure import Figure
 from pacbound.figures.batch import sampled_disagreements, who_answered
 from pacbound.forms import DELTA, RATE, Ask, Form, Number, Whole
@@ -237,7 +237,7 @@ _LOOKS = Tables(
     ),
     least=0,
 )
-_TIES = Nested(
+_TIES = Record(
     Fields(
         (
             Field("stop", Whole()),
@@ -246,7 +246,7 @@ _TIES = Nested(
         )
     )
 )
-_SEEN = Nested(
+_SEEN = Record(
     Fields(
         (Field("asked_share", Number("a share", 0, 1, "[]")), Field("sampled_differing", Whole()))
     )

@@ -22,7 +22,7 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.cli.app import app
-from pacbound.cli.exit_codes import ALARM, BUG, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.exit_codes import BUG, complain, ending_well
 from pacbound.cli.options import Writes, option
 from pacbound.data import fashion_mnist, indoor_navigation
 
@@ -45,238 +45,224 @@ class Step:
     code: int = 0
 
 
-# The story, chapter by chapter.
-STORY: dict[str, list[Step]] = {
-    "PLAN": [
-        Step(
-            "How many labels show that at most 2 % are wrong, if 1 % are?",
-            "pacbound plan rate --target 0.02 --expected 0.01 --delta 0.01",
-        ),
-        Step(
-            "Or look several times on the way, and stop when it is shown.",
-            "pacbound plan looks --looks 500,1000,2000,4000 --xi 0.02 --delta 0.01",
-        ),
-        Step(
-            "Or ask a pilot of 2,000 images how many a cascade will take.",
-            "pacbound plan pilot pilot.csv --column confidence=confidence_fast --column "
-            f"prediction=prediction_fast,prediction_slow --column label=label {CLAIM} --goal 0.5 "
-            "--sizes 2000,5000,10000 --draws 10",
-        ),
-    ],
-    "CALIBRATE": [
-        Step(
-            "How often is the network right, where it claims to be so sure?",
-            f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 "
-            "--about 'model=convolutional network, whole' --about dataset=@held.csv "
-            "--about 'owner=pacbound demo' -o calibration.json",
-        ),
-        Step(
-            "Give every new prediction its interval.",
-            "pacbound apply calibration.json future.csv -o predictions_with_intervals.csv",
-        ),
-        Step(
-            "Images that came in sessions depend on each other: draw one of each.",
-            f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 --clusters session "
-            "-o by_session.json",
-        ),
-        Step(
-            "In use there will be twice as many shirts: weigh the rows.",
-            f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 --weights shop_weight "
-            "--weight-bound 2 -o for_the_shop.json",
-        ),
-        Step(
-            "Labels cost money, and most rows fall into the last bin: choose as many from each.",
-            "pacbound stratify pool.csv --confidence confidence_slow --labels 2000 --n-bins 10 "
-            "-o to_label.csv",
-        ),
-        Step("Have them labelled.", "python story.py answer to_label.csv label=label"),
-        Step(
-            "A fifth of the labels leaves the sparse bins as narrow as all of them do.",
-            f"pacbound calibrate to_label.csv {SLOW} --n-bins 10 --strata 10 --delta 0.01 "
-            "-o stratified.json",
-        ),
-    ],
-    "ABSTAIN": [
-        Step(
-            "The network answers only where at most 1 % of its answers are wrong.",
-            f"pacbound abstain held.csv {SLOW} {CLAIM} -o abstention.json",
-        )
-    ],
-    "CASCADE": [
-        Step(
-            "The early exit answers for the whole network, losing at most 1 % accuracy.",
-            f"pacbound cascade held.csv {FAST} --label label --costs 115456,3733888 {CLAIM} "
-            "--about 'model=early exit, whole network' --about dataset=@held.csv -o cascade.json",
-        ),
-        Step(
-            "What does an image cost at most, on average?",
-            "pacbound cost cascade.json future.csv --delta 0.01",
-        ),
-        Step(
-            "Only images on which the two differ need a label. These are they.",
-            "pacbound to-label pool.csv --prediction prediction_fast,prediction_slow "
-            "-o to_label.csv",
-        ),
-        Step(
-            "Most labels do not matter, and many rows exit early without any. Ask for the 300 that "
-            "matter most.",
-            f"pacbound label pool.csv {FAST} --session label.json {CLAIM} --ask ask_labels.csv "
-            "--count 300",
-        ),
-        Step("Have them labelled.", "python story.py answer ask_labels.csv label=label"),
-        Step(
-            "Take them in. All that are still missing count as losses, so that it holds as it is.",
-            f"pacbound label pool.csv {FAST} --session label.json --answers ask_labels.csv "
-            "-o labelled.json",
-        ),
-        Step(
-            "Or let a fold of the rows choose among models, and the others certify the choice.",
-            "pacbound design held.csv --confidence confidence_fast,confidence_slow "
-            "--prediction prediction_fast,prediction_slow --label label --costs 115456,3618432 "
-            f"{CLAIM} --bound pair -o design.json",
-        ),
-    ],
-    "ANSWER A BATCH": [
-        Step(
-            "10,000 records, of whose answers at most 5 % may differ from the slow model's.",
-            "pacbound batch requests.csv --confidence confidence_fast "
-            "--prediction prediction_fast --xi 0.05 --delta 0.1 --seed 0 --ask ask_sample.csv",
-        ),
-        Step(
-            "The slow model answers.",
-            "python story.py answer ask_sample.csv answer=prediction_slow",
-        ),
-        Step(
-            "The sample says which others it has to answer.",
-            "pacbound batch requests.csv --answers ask_sample.csv --ask ask_rest.csv",
-        ),
-        Step(
-            "The slow model answers.", "python story.py answer ask_rest.csv answer=prediction_slow"
-        ),
-        Step(
-            "That is all.",
-            "pacbound batch requests.csv --answers ask_rest.csv -o answered.csv "
-            "--certificate batch.json",
-        ),
-    ],
-    "FLAG": [
-        Step(
-            "Flag where the early exit may be wrong: at least 95 % of its mistakes are found.",
-            "pacbound recall held.csv --score doubt --positive mistake --target 0.95 --delta 0.01 "
-            "-o recall.json",
-        ),
-        Step(
-            "Or flag as much as can be, while at most 20 % of what is right is flagged falsely.",
-            "pacbound false-alarms held.csv --score doubt --positive mistake --xi 0.2 "
-            "--delta 0.01 -o false_alarms.json",
-        ),
-        Step(
-            "Or flag only what is worth a look: at least half of what is flagged is a mistake.",
-            "pacbound precision held.csv --score doubt --positive mistake --target 0.5 "
-            "--delta 0.01 -o precision.json",
-        ),
-        Step(
-            "Or both at once: all thresholds that find 80 % and flag at most 30 % falsely.",
-            "pacbound alarm-range held.csv --score doubt --positive mistake --xi 0.3 --target 0.8 "
-            "--delta 0.01 -o alarm_range.json",
-        ),
-        Step(
-            "80 % over all may be much less where the early exit says shirt: let it hold for every "
-            "answer, each from its own score on. One of them makes too few mistakes to tell.",
-            "pacbound recall held.csv --score doubt --positive mistake --target 0.8 --delta 0.01 "
-            "--groups prediction_fast --group-thresholds own -o recall_by_answer.json",
-        ),
-    ],
-    "SHIELD A ROBOT": [
-        Step(
-            "A robot brakes before it is too late, in all but 10 % of its rollouts.",
-            f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 "
-            "--about 'model=imitated policy, danger network' --about environment=IndoorNavigation "
-            "-o shield.json",
-        ),
-        Step(
-            "The paper's bound for the same.",
-            f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --bound product "
-            "--final-score final_score -o product.json",
-        ),
-        Step(
-            "Of the rollouts that would crash, at most 20 % are missed, however many there are.",
-            f"pacbound shield rollouts.csv {SAFE} --xi 0.2 --delta 0.01 --rate among-unsafe "
-            "-o among_unsafe.json",
-        ),
-        Step(
-            "Look early, as planned: 10,000 rollouts are the second of three looks.",
-            f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --looks 5000,10000,20000 "
-            "-o look.json",
-        ),
-    ],
-    "COUNT IN PARTS": [
-        Step(
-            "Data on several machines are counted where they are.",
-            "pacbound tally shield rollouts.csv --score score --unsafe unsafe -o here.tally.json",
-        ),
-        Step(
-            "So are others.",
-            "pacbound tally shield future_rollouts.csv --score score --unsafe unsafe "
-            "-o there.tally.json",
-        ),
-        Step(
-            "Only the counts travel, and their sum is certified.",
-            "pacbound certify shield here.tally.json there.tally.json --xi 0.1 --delta 0.01 "
-            "--horizon 100 -o both.json",
-        ),
-    ],
-    "CLAIM TOGETHER": [
-        Step(
-            "Each claim above is right with its own probability. These two are right at once, and "
-            "a budget stops the look that would be one too many.",
-            "python story.py together",
-        ),
-        Step("What was spent of the budget, and on what?", "pacbound budget budget.json"),
-        Step(
-            "Certificates that are there can be put together, if that was decided beforehand.",
-            "pacbound together abstention.json recall.json -o pair.json",
-        ),
-    ],
-    "MONITOR": [
-        Step(
-            "From image 5,001 on, answers are mixed up in use. The alarm rings, and it would ever "
-            "ring falsely with probability at most 0.001.",
-            "pacbound monitor cascade.json in_use.csv --delta 0.001 --state monitor.json",
-            ALARM,
-        )
-    ],
-    "CHECK": [
-        Step(
-            "Hold the claims against images and rollouts that took no part in them.",
-            "python story.py future",
-        ),
-        Step("Read a certificate.", "pacbound show shield.json"),
-        Step(
-            "Verify all of them, without the data.",
-            "pacbound verify calibration.json by_session.json for_the_shop.json stratified.json "
-            "abstention.json cascade.json labelled.json design.json batch.json recall.json "
-            "recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json "
-            "among_unsafe.json look.json both.json bundle.json pair.json precision.json",
-        ),
-        Step(
-            "Let a pipeline pass only what it asks for, counted again from the data.",
-            "pacbound verify cascade.json --require-certified --kind cascade --max-xi 0.01 "
-            "--max-delta 0.01 --data held.csv",
-        ),
-        Step("Somebody improves a certificate.", "python story.py tamper"),
-        Step("It is found out.", "pacbound verify improved.json", VERIFICATION_FAILED),
-    ],
-    "DRAW": [Step("Draw what was certified.", "python story.py figures")],
-    "REPORT": [
-        Step(
-            "Put it all on one page.",
-            "pacbound report calibration.json by_session.json abstention.json cascade.json "
-            "batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json "
-            "shield.json among_unsafe.json look.json bundle.json -o report.html",
-        )
-    ],
-}
+# The story, chapter by chapter: sentences, each with the command that it is about, and behind # the
+# code that the command ends with, where it is not 0.
+TOLD = f"""\
+PLAN
+
+How many labels show that at most 2 % are wrong, if 1 % are?
+$ pacbound plan rate --target 0.02 --expected 0.01 --delta 0.01
+
+Or look several times on the way, and stop when it is shown.
+$ pacbound plan looks --looks 500,1000,2000,4000 --xi 0.02 --delta 0.01
+
+Or ask a pilot of 2,000 images how many a cascade will take.
+$ pacbound plan pilot pilot.csv --column confidence=confidence_fast \
+--column prediction=prediction_fast,prediction_slow --column label=label {CLAIM} --goal 0.5 \
+--sizes 2000,5000,10000 --draws 10
+
+CALIBRATE
+
+How often is the network right, where it claims to be so sure?
+$ pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 \
+--about 'model=convolutional network, whole' --about dataset=@held.csv \
+--about 'owner=pacbound demo' -o calibration.json
+
+Give every new prediction its interval.
+$ pacbound apply calibration.json future.csv -o predictions_with_intervals.csv
+
+Images that came in sessions depend on each other: draw one of each.
+$ pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 --clusters session \
+-o by_session.json
+
+In use there will be twice as many shirts: weigh the rows.
+$ pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 --weights shop_weight \
+--weight-bound 2 -o for_the_shop.json
+
+Labels cost money, and most rows fall into the last bin: choose as many from each.
+$ pacbound stratify pool.csv --confidence confidence_slow --labels 2000 --n-bins 10 \
+-o to_label.csv
+
+Have them labelled.
+$ python story.py answer to_label.csv label=label
+
+A fifth of the labels leaves the sparse bins as narrow as all of them do.
+$ pacbound calibrate to_label.csv {SLOW} --n-bins 10 --strata 10 --delta 0.01 -o stratified.json
+
+ABSTAIN
+
+The network answers only where at most 1 % of its answers are wrong.
+$ pacbound abstain held.csv {SLOW} {CLAIM} -o abstention.json
+
+CASCADE
+
+The early exit answers for the whole network, losing at most 1 % accuracy.
+$ pacbound cascade held.csv {FAST} --label label --costs 115456,3733888 {CLAIM} \
+--about 'model=early exit, whole network' --about dataset=@held.csv -o cascade.json
+
+What does an image cost at most, on average?
+$ pacbound cost cascade.json future.csv --delta 0.01
+
+Only images on which the two differ need a label. These are they.
+$ pacbound to-label pool.csv --prediction prediction_fast,prediction_slow -o to_label.csv
+
+Most labels do not matter, and many rows exit early without any. Ask for the 300 that matter \
+most.
+$ pacbound label pool.csv {FAST} --session label.json {CLAIM} --ask ask_labels.csv --count 300
+
+Have them labelled.
+$ python story.py answer ask_labels.csv label=label
+
+Take them in. All that are still missing count as losses, so that it holds as it is.
+$ pacbound label pool.csv {FAST} --session label.json --answers ask_labels.csv -o labelled.json
+
+Or let a fold of the rows choose among models, and the others certify the choice.
+$ pacbound design held.csv --confidence confidence_fast,confidence_slow \
+--prediction prediction_fast,prediction_slow --label label --costs 115456,3618432 {CLAIM} \
+--bound pair -o design.json
+
+ANSWER A BATCH
+
+10,000 records, of whose answers at most 5 % may differ from the slow model's.
+$ pacbound batch requests.csv --confidence confidence_fast --prediction prediction_fast \
+--xi 0.05 --delta 0.1 --seed 0 --ask ask_sample.csv
+
+The slow model answers.
+$ python story.py answer ask_sample.csv answer=prediction_slow
+
+The sample says which others it has to answer.
+$ pacbound batch requests.csv --answers ask_sample.csv --ask ask_rest.csv
+
+The slow model answers.
+$ python story.py answer ask_rest.csv answer=prediction_slow
+
+That is all.
+$ pacbound batch requests.csv --answers ask_rest.csv -o answered.csv --certificate batch.json
+
+FLAG
+
+Flag where the early exit may be wrong: at least 95 % of its mistakes are found.
+$ pacbound recall held.csv --score doubt --positive mistake --target 0.95 --delta 0.01 \
+-o recall.json
+
+Or flag as much as can be, while at most 20 % of what is right is flagged falsely.
+$ pacbound false-alarms held.csv --score doubt --positive mistake --xi 0.2 --delta 0.01 \
+-o false_alarms.json
+
+Or flag only what is worth a look: at least half of what is flagged is a mistake.
+$ pacbound precision held.csv --score doubt --positive mistake --target 0.5 --delta 0.01 \
+-o precision.json
+
+Or both at once: all thresholds that find 80 % and flag at most 30 % falsely.
+$ pacbound alarm-range held.csv --score doubt --positive mistake --xi 0.3 --target 0.8 \
+--delta 0.01 -o alarm_range.json
+
+80 % over all may be much less where the early exit says shirt: let it hold for every answer, \
+each from its own score on. One of them makes too few mistakes to tell.
+$ pacbound recall held.csv --score doubt --positive mistake --target 0.8 --delta 0.01 \
+--groups prediction_fast --group-thresholds own -o recall_by_answer.json
+
+SHIELD A ROBOT
+
+A robot brakes before it is too late, in all but 10 % of its rollouts.
+$ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 \
+--about 'model=imitated policy, danger network' --about environment=IndoorNavigation \
+-o shield.json
+
+The paper's bound for the same.
+$ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --bound product \
+--final-score final_score -o product.json
+
+Of the rollouts that would crash, at most 20 % are missed, however many there are.
+$ pacbound shield rollouts.csv {SAFE} --xi 0.2 --delta 0.01 --rate among-unsafe \
+-o among_unsafe.json
+
+Look early, as planned: 10,000 rollouts are the second of three looks.
+$ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --looks 5000,10000,20000 \
+-o look.json
+
+COUNT IN PARTS
+
+Data on several machines are counted where they are.
+$ pacbound tally shield rollouts.csv --score score --unsafe unsafe -o here.tally.json
+
+So are others.
+$ pacbound tally shield future_rollouts.csv --score score --unsafe unsafe -o there.tally.json
+
+Only the counts travel, and their sum is certified.
+$ pacbound certify shield here.tally.json there.tally.json --xi 0.1 --delta 0.01 --horizon 100 \
+-o both.json
+
+CLAIM TOGETHER
+
+Each claim above is right with its own probability. These two are right at once, and a budget \
+stops the look that would be one too many.
+$ python story.py together
+
+What was spent of the budget, and on what?
+$ pacbound budget budget.json
+
+Certificates that are there can be put together, if that was decided beforehand.
+$ pacbound together abstention.json recall.json -o pair.json
+
+MONITOR
+
+From image 5,001 on, answers are mixed up in use. The alarm rings, and it would ever ring \
+falsely with probability at most 0.001.
+$ pacbound monitor cascade.json in_use.csv --delta 0.001 --state monitor.json # 1
+
+CHECK
+
+Hold the claims against images and rollouts that took no part in them.
+$ python story.py future
+
+Read a certificate.
+$ pacbound show shield.json
+
+Verify all of them, without the data.
+$ pacbound verify calibration.json by_session.json for_the_shop.json stratified.json \
+abstention.json cascade.json labelled.json design.json batch.json recall.json \
+recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json \
+among_unsafe.json look.json both.json bundle.json pair.json precision.json
+
+Let a pipeline pass only what it asks for, counted again from the data.
+$ pacbound verify cascade.json --require-certified --kind cascade --max-xi 0.01 --max-delta 0.01 \
+--data held.csv
+
+Somebody improves a certificate.
+$ python story.py tamper
+
+It is found out.
+$ pacbound verify improved.json # 1
+
+DRAW
+
+Draw what was certified.
+$ python story.py figures
+
+REPORT
+
+Put it all on one page.
+$ pacbound report calibration.json by_session.json abstention.json cascade.json batch.json \
+recall.json recall_by_answer.json false_alarms.json alarm_range.json shield.json \
+among_unsafe.json look.json bundle.json \
+-o report.html
+"""
+
+
+def _chapters(told: str) -> dict[str, list[Step]]:
+    story: dict[str, list[Step]] = {}
+    for part in told.strip().split("\n\n"):
+        says, _, command = part.partition("\n$ ")
+        typed, _, code = command.partition(" # ")
+        if typed:
+            story[next(reversed(story))].append(Step(says, typed, int(code or 0)))
+        else:
+            story[says] = []
+    return story
+
+
+STORY = _chapters(TOLD)
 
 
 @ending_well

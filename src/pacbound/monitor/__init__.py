@@ -1,22 +1,12 @@
 """Monitors: an alarm that rings once the claim of a certificate no longer holds in use.
 
 A monitor needs labels. It is not a detector of drift in inputs.
+
+The public names stand in `__init__.pyi`, and each is loaded when it is first used.
 """
 
-from pacbound.file_locks import locked
-from pacbound.monitor.bundle import BundleMonitor
-from pacbound.monitor.files import prometheus_text, update_from_files
-from pacbound.monitor.monitor import Alarm, Monitor
-from pacbound.monitor.shadow import Shadow, ShadowPlan, plan_shadow
+from pacbound.lazy_names import homes_in_stub, lazy_names
 
-__all__ = [
-    "Alarm",
-    "BundleMonitor",
-    "Monitor",
-    "Shadow",
-    "ShadowPlan",
-    "locked",
-    "plan_shadow",
-    "prometheus_text",
-    "update_from_files",
-]
+_HOMES = homes_in_stub(__file__)
+__all__ = sorted(_HOMES)  # noqa: PLE0605, a list that the stub holds
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -8,13 +8,19 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.errors import (
+    InvalidTypeError,
+    InvalidValueError,
+    RepeatedSourceError,
+)
 from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.monitor import Alarm, Monitor
-from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
-from pacbound.sources.batches import in_order
+from pacbound.sources.batches import Progress, in_order, located
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.tally.columns import Rows
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.opening import open_tables
+from pacbound.sources.paths import Paths
+from pacbound.tally.columns import Rows, wanted
 
 _Samples = Iterable[tuple[dict[str, str], float]]
 # What Prometheus is given: the type and the help of each family, and its samples.
@@ -83,26 +89,22 @@ def update_from_files(
     100
     """
     if not isinstance(monitor, Monitor):
-        raise InvalidTypeError(
-            f"monitor is of type {type(monitor).__name__}: expected a Monitor. For a bundle pass "
-            "one of its monitors."
+        raise InvalidTypeError.of(
+            "monitor", monitor, "a Monitor. For a bundle pass one of its monitors"
         )
     if columns is not None and not isinstance(columns, Mapping):
         raise InvalidTypeError(
             f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
         )
     reading = monitor.reading_of(**(columns or {})).written(notation.scale)
-    wanted = {key: Wanted(slot.name, slot.kind) for key, slot in reading.slots.items()}
     tables = open_tables(paths, notation)
     before = monitor.rows
     with monitor.all_or_nothing() as taken:
         rung: list[Alarm] = []
         with fingerprinting([table.path for table in tables], notation) as found:
-            for path, batch in in_order(tables, wanted, progress):
-                try:
+            for path, batch in in_order(tables, wanted(reading.slots), progress):
+                with located(path):
                     alarm = monitor.update_rows(reading, Rows.of_batch(reading.slots, batch))
-                except (InvalidTypeError, InvalidValueError) as error:
-                    raise type(error)(f"{path}: {error}") from None
                 rung += [] if alarm is None else [alarm]
             fingerprints = [fingerprint.result() for fingerprint in found]
         for table, fingerprint in zip(tables, fingerprints, strict=True):
@@ -148,9 +150,7 @@ def prometheus_text(monitor: Monitor | BundleMonitor) -> str:
     pacbound_monitor_labels_total
     """
     if not isinstance(monitor, Monitor | BundleMonitor):
-        raise InvalidTypeError(
-            f"monitor is of type {type(monitor).__name__}: expected a Monitor or a BundleMonitor."
-        )
+        raise InvalidTypeError.of("monitor", monitor, "a Monitor or a BundleMonitor")
     lines: list[str] = []
     # Of one moment, while other threads wait.
     with monitor.all_or_nothing():

@@ -52,9 +52,8 @@ _TABLE: Final = 2**17
 def watch_of(certificate: Certificate) -> Watch:
     """The bets against what a certificate claims, once it is verified."""
     if not isinstance(certificate, Certificate):
-        raise InvalidTypeError(
-            f"certificate is of type {type(certificate).__name__}: expected a Certificate. "
-            "load_certificate reads one from its file."
+        raise InvalidTypeError.of(
+            "certificate", certificate, "a Certificate. load_certificate reads one from its file"
         )
     certificate.require_verified()
     if not certificate.certified and not certificate.inside:

@@ -224,9 +224,7 @@ class RiskCoverageDisplay(Display):
 def figure_of(certificate: Any, kinds: Any, expected: str, group: Any) -> Figure:
     """The figure of a certificate of these `kinds`, or of one group of it, with n and delta."""
     if not isinstance(certificate, kinds):
-        raise InvalidTypeError(
-            f"certificate is of type {type(certificate).__name__}: expected {expected}."
-        )
+        raise InvalidTypeError.of("certificate", certificate, expected)
     certificate.require_intact()
     names = [
         None if table["group"] is None else str(table["group"])

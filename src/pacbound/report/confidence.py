@@ -399,9 +399,7 @@ class AccuracyConfidenceDisplay(Display):
         (['Accuracy by lower ends', 'Coverage by lower ends'], ['1.0000', '0.5000'])
         """
         if not isinstance(certificate, CalibrationCertificate):
-            raise InvalidTypeError(
-                f"certificate is of type {type(certificate).__name__}: expected {_EXPECTED}."
-            )
+            raise InvalidTypeError.of("certificate", certificate, _EXPECTED)
         curve = accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
         intervals = certificate.interval(confidence, groups)
         band = accuracy_confidence_band(intervals, correct, thresholds=thresholds)

@@ -113,9 +113,7 @@ class EvidenceDisplay(Display):
         'an alarm'
         """
         if not isinstance(monitor, Monitor):
-            raise InvalidTypeError(
-                f"monitor is of type {type(monitor).__name__}: expected a Monitor."
-            )
+            raise InvalidTypeError.of("monitor", monitor, "a Monitor")
         claimed = (
             f"Monitor of a {monitor.certificate.kind} certificate, {monitor.labels:,} labels, "
             f"delta = {monitor.delta:g}, false alarms: {monitor.false_alarms}"

@@ -251,9 +251,8 @@ class RolloutDisplay(Picture):
         self, plan: FloorPlan, drives: Mapping[str, Drive], *, robot_radius: float = 0.22
     ) -> None:
         if not isinstance(plan, FloorPlan):
-            raise InvalidTypeError(
-                f"plan is a {type(plan).__name__}: expected a FloorPlan. FloorPlan.of(room) makes "
-                "one of a room."
+            raise InvalidTypeError.of(
+                "plan", plan, "a FloorPlan. FloorPlan.of(room) makes one of a room"
             )
         if not drives or not all(isinstance(drive, Drive) for drive in drives.values()):
             raise InvalidTypeError(

@@ -201,10 +201,7 @@ def axes_or_new(ax: Any, *, size: tuple[float, float]) -> Axes:
         FigureCanvasAgg(figure)
         return figure.add_subplot()
     if not isinstance(ax, Axes):
-        raise InvalidTypeError(
-            f"ax is of type {type(ax).__name__}: expected one matplotlib Axes, such as axes[0] of "
-            "several."
-        )
+        raise InvalidTypeError.of("ax", ax, "one matplotlib Axes, such as axes[0] of several")
     return ax
 
 

@@ -29,9 +29,8 @@ class Actor:
     def __init__(self, policy: Any, role: str) -> None:
         self._predict = _predict_of(policy)
         if self._predict is None and not callable(policy):
-            raise InvalidTypeError(
-                f"{role} is a {type(policy).__name__}: expected a function of an observation, or a "
-                "predict method."
+            raise InvalidTypeError.of(
+                role, policy, "a function of an observation, or a predict method"
             )
         self._policy = policy
         self._state: Any = None

@@ -24,17 +24,14 @@ class Restorable(Protocol):
 
     def save_state(self) -> Any:
         """All that `step` depends on, `np_random` excepted. What comes later does not change it."""
-        ...
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that was saved, any number of times."""
-        ...
 
     def is_unsafe(self) -> bool:
         """Whether anything unsafe happened in the last step, the moments within it included, or
         holds right after `reset`.
         """
-        ...
 
 
 @runtime_checkable
@@ -47,7 +44,6 @@ class Stoppable(Protocol):
         """Whether it stands still after a step of the backup, so that it stays safe for as long as
         the backup acts.
         """
-        ...
 
 
 @runtime_checkable
@@ -63,7 +59,6 @@ class Clear(Protocol):
         """Whether the backup is certainly safe from here, as where the clearance exceeds a step and
         the stopping distance.
         """
-        ...
 
 
 def owner(env: Any, *methods: str, down_to: Any = None) -> Any:

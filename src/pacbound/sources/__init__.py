@@ -2,26 +2,12 @@
 
 A source delivers rows that stay in an engine, as a frame, or rows in batches, and names files by
 what is in them.
+
+The names that other packages use stand in `__init__.pyi`, and each is loaded when it is first used.
 """
 
-from pacbound.sources.batches import Batch, Engine, Progress, TableFile, Wanted
-from pacbound.sources.fingerprints import file_fingerprint
-from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.opening import Opened, open_table, open_tables, opened
-from pacbound.sources.paths import Paths
+from pacbound.lazy_names import homes_in_stub, lazy_names
 
-__all__ = [
-    "PLAIN",
-    "Batch",
-    "Engine",
-    "Notation",
-    "Opened",
-    "Paths",
-    "Progress",
-    "TableFile",
-    "Wanted",
-    "file_fingerprint",
-    "open_table",
-    "open_tables",
-    "opened",
-]
+_HOMES = homes_in_stub(__file__)
+__all__ = sorted(_HOMES)  # noqa: PLE0605, a list that the stub holds
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -7,6 +7,7 @@ values, as names, or by their distinct values.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 
 if TYPE_CHECKING:
     from pacbound.sources.values import Values
@@ -66,36 +67,28 @@ class Batch(Protocol):
     @property
     def start(self) -> int:
         """The row of the table that it begins with, counted from 0."""
-        ...
 
     @property
     def rows(self) -> int:
         """The number of rows."""
-        ...
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
         """A column of numbers, in any range; with `missing`, NaN where there is none."""
-        ...
 
     def flags(self, name: str) -> NDArray[Any]:
         """A column of truth values."""
-        ...
 
     def names(self, name: str) -> NDArray[Any]:
         """A column of names or integers, none of them missing."""
-        ...
 
     def values(self, name: str) -> Values:
         """A column of whatever it holds, by its distinct values."""
-        ...
 
     def where(self, chosen: NDArray[np.bool_]) -> Batch:
         """Only the chosen rows."""
-        ...
 
     def only(self, columns: Collection[str]) -> Batch:
         """Only these columns, in the order of the table."""
-        ...
 
 
 class TableFile(Protocol):
@@ -115,13 +108,11 @@ class TableFile(Protocol):
     @property
     def columns(self) -> Sequence[str]:
         """The names of its columns."""
-        ...
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> Iterator[Batch]:
         """Its rows in order, all columns or only some."""
-        ...
 
 
 class CannotCountError(Exception):
@@ -164,6 +155,17 @@ def require_among(
             problem = "has no column" if times == 0 else f"has {times} columns named"
             said = f"{where} {problem} {name!r}. Its columns: {listed}."
             raise InvalidValueError(said if remedy is None else f"{said} {remedy}")
+
+
+@contextmanager
+def located(where: object) -> Iterator[None]:
+    """For a `with` block: what is refused in it is refused with the place where it stands, such as
+    a file.
+    """
+    try:
+        yield
+    except (InvalidTypeError, InvalidValueError) as error:
+        raise type(error)(f"{where}: {error}") from None
 
 
 def part_of(progress: Progress | None, done: float, part: float) -> Progress | None:

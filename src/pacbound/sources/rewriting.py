@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pacbound.atomic_files import abandon, as_path, atomic_file, is_stream, refuse_overwriting
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import Batch, Progress, TableFile, part_of, require_columns
+from pacbound.sources.batches import Batch, Progress, TableFile, located, part_of, require_columns
 from pacbound.sources.formats.arrays import NpyFile, NpzFile, NpzWriter
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_tables
@@ -46,11 +46,9 @@ class Writer(Protocol):
 
     def write(self, batch: Any, added: Added) -> None:
         """Write a batch of a source table with columns added."""
-        ...
 
     def close(self) -> None:
         """Write what remains."""
-        ...
 
 
 def rewrite(
@@ -93,11 +91,9 @@ def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> 
     """Write what becomes of the batch, say in which file it was if that fails, and return how many
     rows went out.
     """
-    try:
+    with located(table.path):
         rows, columns = change(batch)
         writer.write(rows, columns)
-    except (InvalidValueError, InvalidTypeError) as error:
-        raise type(error)(f"{table.path}: {error}") from None
     return rows.rows
 
 

@@ -8,8 +8,8 @@ array of the same shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 LARGEST_COUNT = 2**53
 
 _MOST_CLAIMED = 0.5
+
+Word = TypeVar("Word")
 
 
 def real_number(value: Any, name: str, what: str) -> float:
@@ -157,6 +159,16 @@ def generator(rng: Any, name: str = "rng") -> np.random.Generator:
 def is_one_of(value: Any, choices: Iterable[str | None]) -> bool:
     """Whether `value` is one of some words; an array, which compares by its entries, is none."""
     return (value is None or isinstance(value, str)) and value in tuple(choices)
+
+
+def one_of(value: Word, choices: Sequence[str], name: str) -> Word:
+    """`value`, if it is one of the words in `choices`."""
+    if not is_one_of(value, choices):
+        *others, last = map(repr, choices)
+        raise InvalidValueError(
+            f"{name}={value!r} is not known: expected {', '.join(others)} or {last}."
+        )
+    return value
 
 
 def exact_sum(counts: NDArray[np.int64]) -> int:

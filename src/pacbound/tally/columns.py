@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.sources.batches import Batch, ColumnKind
+from pacbound.sources.batches import Batch, ColumnKind, Wanted
 from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import Values, grade_hint, is_missing, values_of
 from pacbound.stats.arguments import truth_value
@@ -446,6 +446,11 @@ class Rows:
         """The names of the groups, and the place of each row's group among them."""
         found, places = np.unique(self.columns[slot], return_inverse=True)
         return tuple(map(str, found.tolist())), places.astype(np.int64)
+
+
+def wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
+    """What is wanted of files, for these slots."""
+    return {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
 
 
 def batch_scores(batch: Batch, column: str, scale: float | None = None) -> Floats:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from pacbound.sources.batches import (
     TableFile,
     Wanted,
     in_order,
+    located,
     part_of,
 )
 from pacbound.sources.notation import Notation
@@ -45,6 +45,7 @@ from pacbound.tally.columns import (
     same_length,
     same_rows,
     scaled,
+    wanted,
 )
 from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers, draw_slots
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
@@ -262,8 +263,8 @@ def _count_files(
     word. Where labels came back, rows are read in order, too.
     """
     question, draw, progress = counting.question, counting.draw, reading.get("progress")
-    wanted = _wanted({**question.slots, **draw.slots})
-    with opened(paths, wanted, notation=notation, **reading) as tables:
+    slots = {**question.slots, **draw.slots}
+    with opened(paths, wanted(slots), notation=notation, **reading) as tables:
         listed = tables.tables if joined is None else joined.tables(tables.tables)
         if draw.chooses and listed:
             _ask_drawn(counting, listed, progress)
@@ -272,7 +273,7 @@ def _count_files(
             _ask_arrays(counting, part.run(partial(_columns_of, counting, part.frame, joined)))
         else:
             counting.ids = _ids_of_parts(draw, tables.tables, tables.parts)
-            again = Part(batches=partial(in_order, listed, _wanted(question.slots), progress))
+            again = Part(batches=partial(in_order, listed, wanted(question.slots), progress))
             for part in tables.parts if joined is None else [again]:
                 _count_part(counting, part)
         if joined is not None:
@@ -307,7 +308,7 @@ def scores_in(column: str, data: Any, options: Mapping[str, Any]) -> Floats:
                 found.append(part.run(partial(_scores_in_frame, slot, part.frame)))
                 continue
             for path, batch in part.batches():
-                with _in_file(path):
+                with located(path):
                     found.append(batch_scores(batch, slot.name, slot.scale))
     return np.concatenate(found)
 
@@ -354,13 +355,13 @@ def _ask_drawn(counting: Counting, tables: Sequence[TableFile], progress: Progre
     slots, done = counting.question.slots, 0
     candidates = _candidates_in_order(counting.draw, tables, part_of(progress, 0.0, 0.5))
     places, counting.drawn = candidates.chosen()
-    for path, batch in in_order(tables, _wanted(slots), part_of(progress, 0.5, 0.5)):
+    for path, batch in in_order(tables, wanted(slots), part_of(progress, 0.5, 0.5)):
         first, last = np.searchsorted(places, [done, done + batch.rows])
         chosen = np.zeros(batch.rows, dtype=bool)
         chosen[places[first:last] - done] = True
         done += batch.rows
         if first < last:
-            with _in_file(path), _numbered_among(int(last - first)):
+            with located(path), _numbered_among(int(last - first)):
                 counting.ask(Rows.of_batch(slots, batch.where(chosen)))
 
 
@@ -376,15 +377,15 @@ def _candidates_in_order(
     def name_at(place: int) -> str:
         """The id of a row, for which the files are read again."""
         done = 0
-        for _, batch in in_order(tables, _wanted(draw.slots), None):
+        for _, batch in in_order(tables, wanted(draw.slots), None):
             if place < done + batch.rows:
                 return str(Rows.of_batch(draw.slots, batch).columns["row_ids"][place - done])
             done += batch.rows
         return "an id"
 
     candidates = Candidates(draw, name_at)
-    for path, batch in in_order(tables, _wanted(draw.slots), progress):
-        with _in_file(path):
+    for path, batch in in_order(tables, wanted(draw.slots), progress):
+        with located(path):
             candidates.take(Rows.of_batch(draw.slots, batch))
     return candidates
 
@@ -425,7 +426,7 @@ def _count_part(counting: Counting, part: Part) -> None:
     if part.batches is None:
         raise InvalidValueError("These rows can be read neither inside an engine nor in order.")
     for path, batch in part.batches():
-        with _in_file(path):
+        with located(path):
             counting.ask(Rows.of_batch(counting.question.slots, batch))
 
 
@@ -459,19 +460,6 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
         )
     found = whole_columns(native, slots, in_order=by_place)
     return {**found, **joined.columns(found, question)}
-
-
-def _wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
-    return {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
-
-
-@contextmanager
-def _in_file(path: Path) -> Iterator[None]:
-    """Say which file a bad value is in."""
-    try:
-        yield
-    except (InvalidTypeError, InvalidValueError) as error:
-        raise type(error)(f"{path}: {error}") from None
 
 
 @contextmanager

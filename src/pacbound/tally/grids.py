@@ -46,15 +46,12 @@ class Grid(Protocol):
     @property
     def n_cells(self) -> int:
         """The number of cells from 0 on."""
-        ...
 
     def cells(self, scores: Floats) -> Integers:
         """The cell of each score; the scores are known to be in range."""
-        ...
 
     def to_dict(self) -> dict[str, Json]:
         """The grid as a document holds it."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import Batch, Progress, TableFile, require_columns
+from pacbound.sources.batches import Batch, Progress, TableFile, located
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.formats.arrays import ArrayBatch
 from pacbound.sources.notation import FALSE, PLAIN, TRUE, Notation
@@ -275,12 +275,9 @@ def _of_files(
     found = _Found(name, slot, read, _told_slots(known_by, [table.columns for table in tables]))
     with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
         for table in tables:
-            require_columns(table, [ROW, slot.name])
             for batch in table.batches(list(dict.fromkeys([ROW, slot.name, *found.told]))):
-                try:
+                with located(table.path):
                     found.take(batch)
-                except (InvalidValueError, InvalidTypeError) as error:
-                    raise type(error)(f"{table.path}: {error}") from None
         found.sources = tuple(fingerprint.result() for fingerprint in fingerprints)
     return found
 

@@ -23,9 +23,10 @@ from pacbound.cascade.rows import rows_asked_for
 from pacbound.claims.provenance import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_tables
-from pacbound.sources.batches import require_columns
-from pacbound.sources.notation import unscaled
+from pacbound.sources.batches import Batch, Progress, located
+from pacbound.sources.notation import PLAIN, Notation, unscaled
+from pacbound.sources.opening import open_tables
+from pacbound.sources.paths import Paths
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING, Values
 from pacbound.tally.classes import ClassRule
@@ -175,10 +176,8 @@ def _take_answers(
     empty = codes == _EMPTY
     told = np.ones(len(rows), dtype=bool) if give_up else ~empty
     codes = np.where(empty, MISSING, codes)[told]
-    try:
+    with located(path):
         session.tell(rows[told], Values(list(records.vocabulary.names()), codes))
-    except (InvalidValueError, InvalidTypeError) as error:
-        raise type(error)(f"{path}: {error}") from None
     return 0 if give_up else int(empty.sum())
 
 
@@ -237,13 +236,10 @@ def _read_answers(
     readers = {**beside, ROW: rows, answer: answers}
     parts: dict[str, list[NDArray[Any]]] = {name: [] for name in readers}
     for table in tables:
-        require_columns(table, [ROW, answer])
         for batch in table.batches(list(readers)):
-            try:
+            with located(table.path):
                 for name, reader in readers.items():
                     parts[name].append(reader(batch, name))
-            except (InvalidValueError, InvalidTypeError) as error:
-                raise type(error)(f"{table.path}: {error}") from None
     return {
         name: np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
         for name, found in parts.items()

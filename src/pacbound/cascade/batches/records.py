@@ -15,22 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidValueError
 from pacbound.procedures import batch
 from pacbound.procedures.batch import BatchPlan, keyed_permutation
-from pacbound.sources import PLAIN, Notation, Paths, Progress, open_tables
-from pacbound.sources.batches import part_of, require_columns
+from pacbound.sources.batches import Progress, in_order, located
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.sources.notation import shown, unscaled
-from pacbound.sources.values import MISSING, values_of
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.opening import open_tables
+from pacbound.sources.paths import Paths
+from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import (
     ARRAY,
-    as_numbers_with_gaps,
+    Rows,
+    Slot,
     checked_scores,
-    numeric,
     same_length,
     same_rows,
+    scaled,
+    wanted,
 )
 
 MOST_NAMES = 20
@@ -189,9 +192,10 @@ def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Reco
             f"confidence has shape {shape}: a batch has one fast model and the slow one, so "
             "expected one score per record. For more models certify a cascade, or pass one column."
         )
-    scores = _scores(as_numbers_with_gaps(confidence, "confidence"), "confidence", 0)
+    slots = _slots("confidence", "prediction", None)
+    rows = Rows.of_arrays(slots, {"confidence": confidence, "prediction": prediction})
     vocabulary = Vocabulary(rule)
-    fast = vocabulary.codes(values_of(prediction, "prediction"), "prediction")
+    scores, fast = _read(rows, vocabulary)
     same_length(confidence=scores, prediction=fast)
     records = Records(scores, fast, vocabulary, rule, dtype=getattr(prediction, "dtype", None))
     return replace(_some(records), sources=frozenset([f"{ARRAY}{records.fingerprint}"]))
@@ -208,28 +212,28 @@ def records_of_files(
 ) -> Records:
     """The records in two columns of one or more files, in order."""
     tables, vocabulary = open_tables(source, notation), Vocabulary(rule)
-    scores, fast = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    slots = _slots(confidence, prediction, notation.scale)
+    parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
     with fingerprinting([table.path for table in tables], notation) as fingerprints:
-        for place, table in enumerate(tables):
-            require_columns(table, [confidence, prediction])
-            share = part_of(progress, place / len(tables), 1 / len(tables))
-            for batch in table.batches([confidence, prediction], progress=share):
-                try:
-                    found = numeric(batch.numbers(confidence, missing=True), confidence)
-                    name = shown(confidence, notation.scale)
-                    scores.append(_scores(unscaled(found, notation.scale), name, batch.start))
-                    fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
-                except (InvalidValueError, InvalidTypeError) as error:
-                    raise type(error)(f"{table.path}: {error}") from None
+        for path, batch in in_order(tables, wanted(slots), progress):
+            with located(path):
+                parts.append(_read(Rows.of_batch(slots, batch), vocabulary))
         sources = frozenset(fingerprint.result() for fingerprint in fingerprints)
-    return _some(Records(np.concatenate(scores), np.concatenate(fast), vocabulary, rule, sources))
+    scores, fast = map(np.concatenate, zip(*parts, strict=True))
+    return _some(Records(scores, fast, vocabulary, rule, sources))
 
 
-def _scores(found: NDArray[Any], name: str, start: int) -> Floats:
-    values = found.astype(np.float64)
-    gaps = np.isnan(values)
-    checked = checked_scores(np.where(gaps, 0.0, values), name, start=start)
-    return np.where(gaps, np.nan, checked)
+def _slots(confidence: str, prediction: str, scale: float | None) -> dict[str, Slot]:
+    score, answer = Slot("number or nothing", confidence), Slot("class", prediction)
+    return scaled({"confidence": score, "prediction": answer}, scale)
+
+
+def _read(rows: Rows, vocabulary: Vocabulary) -> tuple[Floats, Integers]:
+    """Scores, NaN where one is missing, and the numbers of the fast answers."""
+    found = rows.numbers("confidence").astype(np.float64)
+    gaps = np.isnan(found)
+    checked = checked_scores(np.where(gaps, 0.0, found), rows.name("confidence"), start=rows.start)
+    return np.where(gaps, np.nan, checked), rows.classes("prediction", vocabulary)
 
 
 def _some(records: Records) -> Records:

@@ -29,7 +29,7 @@ from pacbound.procedures.batch import new_key
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.stats.arguments import (
     claimed_delta,
-    is_one_of,
+    one_of,
     tolerated_rate,
     truth_value,
     whole_number,
@@ -210,14 +210,10 @@ class BatchSession:
         on_missing: OnMissing,
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        if not is_one_of(on_missing, ("raise", "leave")):
-            raise InvalidValueError(
-                f"on_missing={on_missing!r} is not known: expected 'raise' or 'leave'."
-            )
         self._lock = SessionLock()
         self._records = records
         self._limits = limits
-        self._on_missing = on_missing
+        self._on_missing = one_of(on_missing, ("raise", "leave"), "on_missing")
         self._columns = dict(columns or {})
         self._slow = np.full(len(records), NOT_ASKED, dtype=np.int64)
         scored = records.scored

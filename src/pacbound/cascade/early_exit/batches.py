@@ -135,9 +135,7 @@ def batches(loader: Iterable[Any]) -> Iterable[Any]:
             "single batch pass [(inputs, labels)]."
         )
     if not isinstance(loader, Iterable):
-        raise InvalidTypeError(
-            f"loader is of type {type(loader).__name__}: expected batches, such as a DataLoader."
-        )
+        raise InvalidTypeError.of("loader", loader, "batches, such as a DataLoader")
     return loader
 
 

@@ -31,7 +31,7 @@ from pacbound.cascade.early_exit.batches import Batch, batches, inputs_and_label
 from pacbound.cascade.early_exit.inference import require_classes
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Progress
+from pacbound.sources.batches import Progress
 from pacbound.stats.arguments import whole_number
 
 MakeOptimizer = Callable[[list[nn.Parameter]], Optimizer]
@@ -111,9 +111,7 @@ def train_heads(
     ([1, 0], tensor([0, 1]))
     """
     if not isinstance(network, EarlyExitNetwork):
-        raise InvalidTypeError(
-            f"network is a {type(network).__name__}: expected an EarlyExitNetwork."
-        )
+        raise InvalidTypeError.of("network", network, "an EarlyExitNetwork")
     _require_makers(optimizer, schedule)
     run = _Run(
         network,

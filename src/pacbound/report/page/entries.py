@@ -120,9 +120,7 @@ def _entry(name: str, source: Source, *, patient: bool) -> Entry:
             problem = f"{os.fspath(source)}: {error.strerror or error}"
             return Entry(name, readable=False, problems=(problem,))
     else:
-        raise InvalidTypeError(
-            f"{name} is of type {type(source).__name__}: expected a certificate or the path of one."
-        )
+        raise InvalidTypeError.of(name, source, "a certificate or the path of one")
     found = certificate.verify(patient=patient)
     if not found:
         return Entry(name, certificate.kind, problems=found.differences)
@@ -142,9 +140,8 @@ def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:
             shown = os.fspath(monitor)
             digest = certificate_of_state(monitor)
         else:
-            raise InvalidTypeError(
-                f"A monitor is of type {type(monitor).__name__}: expected a Monitor, or the path "
-                "of the state of one."
+            raise InvalidTypeError.of(
+                "A monitor", monitor, "a Monitor, or the path of the state of one"
             )
         _beside(entries, digest, shown, monitor)
 

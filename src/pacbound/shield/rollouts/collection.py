@@ -59,9 +59,8 @@ class Workers:
     def __post_init__(self) -> None:
         whole_number(self.chunk, "chunk", least=1)
         if self.progress is not None and not callable(self.progress):
-            raise InvalidTypeError(
-                f"progress is a {type(self.progress).__name__}: expected a function of the share "
-                "that is done."
+            raise InvalidTypeError.of(
+                "progress", self.progress, "a function of the share that is done"
             )
 
 

@@ -83,9 +83,8 @@ class PerRollout:
 
     def __post_init__(self) -> None:
         if not callable(self.make):
-            raise InvalidTypeError(
-                f"make is a {type(self.make).__name__}: expected a function of a numpy Generator "
-                "that gives a policy."
+            raise InvalidTypeError.of(
+                "make", self.make, "a function of a numpy Generator that gives a policy"
             )
 
 
@@ -203,9 +202,8 @@ class Task:
         whole_number(self.horizon, "horizon", least=1)
         whole_number(self.backup_steps, "backup_steps", least=1)
         if not isinstance(self.success, str) and not callable(self.success):
-            raise InvalidTypeError(
-                f"success is a {type(self.success).__name__}: expected a key of info, or a "
-                "function of the environment and info."
+            raise InvalidTypeError.of(
+                "success", self.success, "a key of info, or a function of the environment and info"
             )
         for role in ("policy", "backup"):
             if not isinstance(getattr(self, role), PerRollout):

@@ -18,7 +18,7 @@ import narwhals as nw
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.stats.arguments import is_one_of
+from pacbound.stats.arguments import one_of
 
 Frame: TypeAlias = "nw.LazyFrame[Any]"
 
@@ -312,10 +312,7 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 
 def new_frame(columns: Mapping[str, NDArray[Any]], backend: Backend) -> Any:
     """A frame of the backend with these columns."""
-    if not is_one_of(backend, get_args(Backend)):
-        raise InvalidValueError(
-            f"backend={backend!r} is not known: expected one of {', '.join(get_args(Backend))}."
-        )
+    one_of(backend, get_args(Backend), "backend")
     kinds = {"f": nw.Float64, "i": nw.Int64}
     schema = {name: kinds[column.dtype.kind] for name, column in columns.items()}
     try:

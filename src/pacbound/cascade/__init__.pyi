@@ -1,0 +1,23 @@
+from pacbound.cascade.async_routing import AsyncCascade as AsyncCascade
+from pacbound.cascade.batches.answering import answer_batch as answer_batch
+from pacbound.cascade.batches.answering import answer_batch_async as answer_batch_async
+from pacbound.cascade.batches.session import BatchResult as BatchResult
+from pacbound.cascade.batches.session import BatchSession as BatchSession
+from pacbound.cascade.cost import CostBound as CostBound
+from pacbound.cascade.cost import TradeOff as TradeOff
+from pacbound.cascade.cost import certified_cost as certified_cost
+from pacbound.cascade.cost import trade_off as trade_off
+from pacbound.cascade.design import CascadeDesign as CascadeDesign
+from pacbound.cascade.design import design_cascade as design_cascade
+from pacbound.cascade.design_search import Tried as Tried
+from pacbound.cascade.labelling.forecast import LabelForecast as LabelForecast
+from pacbound.cascade.labelling.session import LabelSession as LabelSession
+from pacbound.cascade.labelling.walks import LabelProgress as LabelProgress
+from pacbound.cascade.routing import Cascade as Cascade
+from pacbound.cascade.routing import CascadeResult as CascadeResult
+from pacbound.cascade.routing import CascadeStatistics as CascadeStatistics
+from pacbound.cascade.routing import Routed as Routed
+from pacbound.cascade.stages import Answer as Answer
+from pacbound.cascade.stages import Answers as Answers
+
+__all__: list[str]
