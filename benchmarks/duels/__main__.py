@@ -21,13 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.duels import bargain, pac_labels, page
+from benchmarks.duels import bargain, pac_labels, page, trust_or_escalate
 from benchmarks.duels.duel import Duel, Row
 from pacbound import __version__
 from pacbound.atomic_files import atomic_file
 
 DUELS: dict[str, Duel] = {
     "pac_labels": pac_labels.DUEL,
+    "trust_or_escalate": trust_or_escalate.DUEL,
     "bargain": bargain.DUEL,
 }
 

@@ -18,9 +18,9 @@ def test_the_chance_of_as_many_violations_is_that_of_a_binomial() -> None:
 
 
 def test_without_data_a_duel_uses_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["pac_labels", "--draws", "1", "--only", "Fashion"])
+    main(["trust_or_escalate", "--draws", "1", "--only", "slow head"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.startswith("| Fashion-MNIST") for line in lines] == [True, False]
+    assert [line.startswith("| slow head |") for line in lines] == [True] * 4 + [False]
 
 
 def test_results_are_written_only_for_whole_duels_on_the_public_data() -> None:
