@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.duels import bargain, pac_labels, page, trust_or_escalate
+from benchmarks.duels import bargain, graded, pac_labels, page, trust_or_escalate
 from benchmarks.duels.duel import Duel, Row
 from pacbound import __version__
 from pacbound.atomic_files import atomic_file
@@ -30,6 +30,7 @@ DUELS: dict[str, Duel] = {
     "pac_labels": pac_labels.DUEL,
     "trust_or_escalate": trust_or_escalate.DUEL,
     "bargain": bargain.DUEL,
+    "graded": graded.DUEL,
 }
 
 
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> None:
     if options.page:
         page.write(DUELS, Path())
         return
-    for name in options.name or DUELS:
+    for name in options.name:
         duel = DUELS[name]
         draws = options.draws or duel.draws
         rows = list(measured(duel, options.data, draws, only=options.only))
@@ -59,8 +60,9 @@ def measured(duel: Duel, folder: Path | None, draws: int, *, only: str = "") -> 
 
 def record(name: str, duel: Duel, rows: list[Row], draws: int) -> None:
     """Write what was measured to the file of the duel."""
+    data = "" if duel.simulated else "--data FOLDER "
     document = {
-        "command": f"python -m benchmarks.duels {name} --data FOLDER --draws {draws} --write",
+        "command": f"python -m benchmarks.duels {name} {data}--draws {draws} --write",
         "versions": {
             "pacbound": __version__,
             "numpy": np.__version__,
@@ -81,7 +83,9 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="record the results")
     parser.add_argument("--page", action="store_true", help="only write the page, from the records")
     options = parser.parse_args(arguments)
-    if options.write and (options.data is None or options.only):
+    options.name = options.name or list(DUELS)
+    simulated = all(DUELS[name].simulated for name in options.name)
+    if options.write and (options.only or (options.data is None and not simulated)):
         parser.error("--write records whole duels on the public data: pass --data, and no --only.")
     return options
 

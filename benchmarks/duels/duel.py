@@ -23,13 +23,15 @@ Measure = Callable[[int], Row]
 class Duel:
     """A method to compare with. `cells` takes the folder with the data, or None for what ships, and
     gives the name of each cell and how to measure it; `draws` is how many seeds it takes unless
-    told otherwise; `packages` are those whose versions are recorded.
+    told otherwise; `packages` are those whose versions are recorded; `simulated` says that no data
+    is needed.
     """
 
     cells: Callable[[Path | None], Iterable[tuple[str, Measure]]]
     table: Callable[[Sequence[Row]], str]
     draws: int
     packages: tuple[str, ...] = ()
+    simulated: bool = False
 
 
 @cache
