@@ -76,7 +76,13 @@ def record(name: str, duel: Duel, rows: list[Row], draws: int) -> None:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duels")
-    parser.add_argument("name", nargs="*", choices=[[], *DUELS], help="which duels; by default all")
+    parser.add_argument(
+        "name",
+        nargs="*",
+        metavar="NAME",
+        choices=[[], *DUELS],
+        help=f"which duels: {', '.join(DUELS)}; all if left out",
+    )
     parser.add_argument("--data", type=Path, help="the folder with the public data")
     parser.add_argument("--draws", type=int, help="seeds of each cell")
     parser.add_argument("--only", default="", help="cells whose name begins so")
