@@ -20,7 +20,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import Bets, difference_bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.columns import Rows, Slot, only_known, scaled
+from pacbound.tally.columns import QUALITY, Rows, Slot, only_known, scaled
 from pacbound.tally.questions.question import Judged
 
 Flags = NDArray[np.bool_]
@@ -37,11 +37,12 @@ class Seen:
 
     A row that belongs to several places brings a label for each, one after the other. What its
     labels say depends on each other, so the evidence may be looked at after the last of them only:
-    `closes` says which labels are the last of their row. None if every label is.
+    `closes` says which labels are the last of their row. None if every label is. An outcome that is
+    graded lies between two, as a fraction.
     """
 
     places: Integers
-    outcomes: Integers
+    outcomes: NDArray[Any]
     closes: NDArray[np.bool_] | None = None
 
     def part(self, start: int, size: int) -> Seen:
@@ -131,7 +132,12 @@ class Watch(Protocol):
 
 def one_place(outcomes: NDArray[Any]) -> Seen:
     """Rows that all have the same bets."""
-    return Seen(np.zeros(len(outcomes), dtype=np.int64), outcomes.astype(np.int64))
+    return Seen(np.zeros(len(outcomes), dtype=np.int64), whole_or_graded(outcomes))
+
+
+def whole_or_graded(outcomes: NDArray[Any]) -> NDArray[Any]:
+    """Outcomes as whole numbers, unless they are graded."""
+    return outcomes if outcomes.dtype.kind == "f" else outcomes.astype(np.int64)
 
 
 def bets_on_losses(xi: float) -> tuple[Bets, ...]:
@@ -238,6 +244,11 @@ class TableRows:
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
         known = only_known(given, self.question.roles, self.what)
+        if QUALITY in known and self.question.graded is None:
+            raise InvalidTypeError(
+                "quality was passed, and this certificate is about answers that are right or "
+                "wrong: pass what it was made from."
+            )
         if ("groups" in known) != bool(self.groups):
             raise InvalidTypeError(
                 "This certificate is per group: name groups, the group of each row."
@@ -300,7 +311,8 @@ class LossWatch:
         self._names = [name for name, kept in zip(names, held, strict=True) if kept]
         self._places = np.where(held, np.cumsum(held) - 1, -1)
         self._grouped = bool(groups)
-        self._rows = TableRows(question, groups, f"A monitored {certificate.kind}", self._seen)
+        asked = replace(question, graded=certificate.graded)
+        self._rows = TableRows(asked, groups, f"A monitored {certificate.kind}", self._seen)
         self.roles: Mapping[str, bool] = question.roles
         self.of_columns, self.of_arrays = self._rows.of_columns, self._rows.of_arrays
         self.columns, self.claimed = self._rows.columns, claimed
@@ -333,7 +345,7 @@ class LossWatch:
         trials, events = self._judge(found.cells[:, -1], found.outcomes, tables)
         places = self._places[tables]
         kept = trials & (places >= 0)
-        return Seen(places[kept], events[kept].astype(np.int64))
+        return Seen(places[kept], whole_or_graded(events[kept]))
 
 
 class DifferenceWatch(LossWatch):

@@ -5,13 +5,14 @@ against them in use.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.assumptions import as_graded
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import sealed
 from pacbound.claims.tables import groups_of
@@ -416,8 +417,12 @@ class CalibrationWatch:
         self._cells = tested
         self._places = np.full(len(sides), -1)
         self._places[tested] = np.arange(len(tested))
+        question = replace(CALIBRATION, graded=certificate.graded)
+        if certificate.graded is not None:
+            judged = as_graded(certificate.graded)
+            self.claimed = f"the mean quality of every bin, {judged}, lies in its interval"
         rows = TableRows(
-            CALIBRATION, certificate.groups, _WHAT, self._seen, {"edges": certificate.grid}
+            question, certificate.groups, _WHAT, self._seen, {"edges": certificate.grid}
         )
         self.of_columns, self.of_arrays, self.columns = (
             rows.of_columns,

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.assumptions import as_graded
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Values, interval_work
 from pacbound.claims.pools import (
@@ -457,17 +458,22 @@ class WalkClaim(Claim[C]):
         rate = allowed_rate(certificate.values, up=True)
         tables, names = certificate.values["tables"], self.question.outcomes
         limits = np.array([table["threshold"] for table in tables]) * TOP
-        event = names.index(self.event)
+        event, graded = names.index(self.event), certificate.graded
         return LossWatch(
             certificate,
             self.question,
             rate=rate,
-            claimed=str(Sentence(self.words.promise, filled)),
+            claimed=str(
+                Sentence(
+                    self.words.promise if graded is None else self.words.graded,
+                    {**filled, "as_graded": as_graded(graded)},
+                )
+            ),
             outcomes=(names[1 - event], names[event]),
             held=[bool(table["claimed"]) for table in tables],
             trials_and_events=lambda cells, outcomes, places: (
                 cells >= limits[places],
-                outcomes == event,
+                np.abs(outcomes - (1 - event)),
             ),
         )
 

@@ -380,7 +380,9 @@ def _totals(
     return np.add.accumulate(table, axis=1)[:, -1], table[-1].copy()
 
 
-def _counted(state: State, outcomes: NDArray[np.int64]) -> State:
-    more = np.bincount(outcomes, minlength=len(state.seen)).tolist()
+def _counted(state: State, outcomes: NDArray[Any]) -> State:
+    """The state with the outcomes counted; one that is graded counts as the nearest."""
+    whole = np.rint(outcomes).astype(np.int64)
+    more = np.bincount(whole, minlength=len(state.seen)).tolist()
     seen = tuple(old + new for old, new in zip(state.seen, more, strict=True))
     return replace(state, labels=state.labels + len(outcomes), seen=seen)

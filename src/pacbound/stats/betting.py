@@ -18,10 +18,14 @@ Counts, k losses of m labels in an unknown order, are one factor, and the eviden
 after all of them: the null then bounds the mean of the product by 1 given what was known before,
 provided that m was. To put the losses into some order would not: "losses last" rings falsely.
 
+A graded outcome lies between two, and its factor on the line between theirs: 1 + l (loss - xi) is
+linear in the loss, so its mean is at most 1 for every law of losses from 0 to 1 whose mean is at
+most xi, and for differences from -1 to 1 likewise. No coin is tossed.
+
 Numbers. Ordered outcomes are multiplied in one at a time by elementwise operations that IEEE 754
 rounds in one way, in one order, so that labels in whatever parts they come leave the same bits.
 Each factor is lowered by 2^-40 of itself. This is more than rounding can add to a product: at most
-five roundings of 2^-53 for a label of `Restarts`, and 2^-43 for a whole block of `RunningSums`; so
+eight roundings of 2^-53 for a label of `Restarts`, and 2^-43 for a whole block of `RunningSums`; so
 the evidence is never above that of exact arithmetic. Wealth that underflows is lost, which only
 lowers it.
 """
@@ -32,7 +36,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +44,6 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # The rates that are bet on, as multiples of the one that is allowed.
 RISES: Final = (1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 2.7, 4.0, 7.0, 12.0, 25.0)
@@ -92,6 +95,21 @@ class Bets:
     def span(self) -> int:
         """Labels whose product of factors keeps away from the ends of what floats hold."""
         return max(1, min(self.block, int(_FAR / max(1e-9, -float(self.logs.min())))))
+
+    def at(self, outcomes: NDArray[Any]) -> Floats:
+        """The factors of each outcome; of one that lies between two, on the line between theirs.
+
+        Examples
+        --------
+        >>> loss_bets(0.05).at(np.array([1.0, 0.25, 0.0]))[:, 5].round(7).tolist()
+        [2.0, 1.2105263, 0.9473684]
+        """
+        if outcomes.dtype.kind != "f":
+            return np.asarray(self.factors[outcomes])
+        below = np.floor(outcomes)
+        low, above = below.astype(np.int64), np.ceil(outcomes).astype(np.int64)
+        rise = self.factors[above] - self.factors[low]
+        return np.asarray(self.factors[low] + (outcomes - below)[:, None] * rise)
 
     def factor_of(self, counts: Sequence[int]) -> Floats:
         """The one factor of a batch in which each outcome came so many times."""
@@ -228,7 +246,7 @@ class Restarts:
         """What is not yet bet, and what the bets have become: 1 at the start."""
         return float(1.0 / (self.restarts + 1) + np.add.accumulate(self.wealth)[-1])
 
-    def after(self, bets: Bets, outcomes: Integers) -> tuple[Self, Floats]:
+    def after(self, bets: Bets, outcomes: NDArray[Any]) -> tuple[Self, Floats]:
         """The wealth after outcomes in order, and the evidence after each of them."""
         now, evidence, done = self, np.empty(outcomes.size), 0
         with np.errstate(over="ignore", under="ignore"):
@@ -236,7 +254,7 @@ class Restarts:
                 now = now._begun(bets)
                 part = outcomes[done : done + bets.block - now.position]
                 path = np.multiply.accumulate(
-                    np.concatenate([now.wealth[None], bets.factors[part]]), axis=0
+                    np.concatenate([now.wealth[None], bets.at(part)]), axis=0
                 )[1:]
                 evidence[done : done + part.size] = (
                     1.0 / (now.restarts + 1) + np.add.accumulate(path, axis=1)[:, -1]
@@ -301,14 +319,14 @@ class RunningSums:
         """The mean of the M_j: 0 at the start."""
         return float(np.add.accumulate(self.product * self.total * bets.weights)[-1])
 
-    def after(self, bets: Bets, outcomes: Integers) -> tuple[Self, Floats]:
+    def after(self, bets: Bets, outcomes: NDArray[Any]) -> tuple[Self, Floats]:
         """The wealth after outcomes in order, and the evidence after each of them."""
         now, evidence, done = self, np.empty(outcomes.size), 0
         with np.errstate(over="ignore", under="ignore"):
             while done < outcomes.size:
                 part = outcomes[done : done + bets.span - now.position]
                 products = np.multiply.accumulate(
-                    np.concatenate([now.product[None], bets.factors[part]]), axis=0
+                    np.concatenate([now.product[None], bets.at(part)]), axis=0
                 )
                 totals = np.add.accumulate(
                     np.concatenate([now.total[None], 1.0 / products[:-1]]), axis=0

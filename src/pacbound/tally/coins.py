@@ -234,8 +234,10 @@ def coin_slots(slots: Mapping[str, Slot]) -> dict[str, Slot]:
     return {name: slots[name] for name in _NAMED_BY if name in slots}
 
 
-def tossed_wrong(rows: Rows, slot: str, graded: Graded) -> NDArray[np.bool_]:
-    """Whether the coin of each row says that its answer is wrong."""
+def right_by_quality(rows: Rows, slot: str, graded: Graded) -> NDArray[Any]:
+    """Whether the coin of each row says that its answer is right, 1 or 0; its quality, where no
+    coin was tossed.
+    """
     quality = graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
     missing = np.flatnonzero(np.isnan(quality))
     if missing.size:
@@ -244,7 +246,9 @@ def tossed_wrong(rows: Rows, slot: str, graded: Graded) -> NDArray[np.bool_]:
             "every row needs a quality. Grade them; to drop rows because they were not graded "
             "voids the guarantee unless that has nothing to do with how good they are."
         )
-    return np.asarray(rows.numbers(COIN) < 1.0 - quality)
+    if COIN not in rows.slots:
+        return quality
+    return (rows.numbers(COIN) >= 1.0 - quality).astype(np.int64)
 
 
 def tossed_differences(coin: Floats, better: Floats, worse: Floats) -> tuple[Integers, Integers]:

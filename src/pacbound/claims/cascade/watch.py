@@ -32,17 +32,20 @@ out. Rows of groups that were not certified must not be passed: nothing is claim
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.assumptions import as_graded
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.says import Sentence, share
 from pacbound.sources.values import MISSING
 from pacbound.stats.betting import difference_bets
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.columns import Rows, Slot, as_column, only_known
+from pacbound.tally.columns import QUALITY, Rows, Slot, as_column, only_known
 from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE, CascadeQuestion
 from pacbound.tally.questions.question import member_slots, members_of
 from pacbound.watch import (
@@ -81,6 +84,7 @@ class CascadeWatch:
         self._labelled = certificate.bounded == "loss"
         self._thresholds = certificate.thresholds
         self._exits = certificate.exits
+        self._question = replace(CASCADE, graded=certificate.graded)
         self._what = "A monitored cascade in groups" if self._names else "A monitored cascade"
         every = " in each group" if self._names else ""
         text = (
@@ -88,13 +92,21 @@ class CascadeWatch:
             if self._labelled
             else f"at most {{xi}} of the answers{every} differ from the slow model's"
         )
-        self.claimed = str(Sentence(text, {"xi": share(certificate.xi, "up")}))
+        if certificate.graded is not None:
+            text = f"at most {{xi}} quality is lost against the slow model alone{every}, {{judged}}"
+        judged = as_graded(certificate.graded)
+        self.claimed = str(Sentence(text, {"xi": share(certificate.xi, "up"), "judged": judged}))
 
     @property
     def roles(self) -> Mapping[str, bool]:
         """The columns that a row may bring; the group must be there where there are groups."""
         groups = {"groups": True} if self._names else {}
-        return {"loss": False, **dict.fromkeys(_ANSWERS, False), **groups}
+        return {"loss": False, **dict.fromkeys((*_ANSWERS, *self._grades), False), **groups}
+
+    @property
+    def _grades(self) -> tuple[str, ...]:
+        """What says how good answers are, if they were graded."""
+        return () if self._question.graded is None else (QUALITY, "preferred")
 
     @property
     def single(self) -> str | None:
@@ -119,11 +131,11 @@ class CascadeWatch:
                 "pass arrays to Monitor.update, with groups as a mapping from each group to flags."
             )
         if "loss" not in known:
-            return self._of_answers(CASCADE.of_columns(**known))
+            return self._of_answers(self._question.of_columns(**known))
         slots = {"loss": Slot("number", known["loss"])}
         if self._names:
             slots["groups"] = Slot("name", known["groups"])
-        return RowReading(slots, self._judged)
+        return RowReading(slots, partial(self._judged, None))
 
     def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays; groups that overlap are a mapping from each of them to flags."""
@@ -137,7 +149,7 @@ class CascadeWatch:
                 "the group of each row."
             )
         if "loss" not in known:
-            question, arrays = CASCADE.of_arrays(**known)
+            question, arrays = self._question.of_arrays(**known)
             return self._of_answers(question), arrays
         columns = {"loss": as_losses(known["loss"], "loss")}
         slots = {"loss": Slot("number", "loss")}
@@ -149,7 +161,7 @@ class CascadeWatch:
         elif self._names:
             slots["groups"] = Slot("name", "groups")
             columns["groups"] = known["groups"]
-        return RowReading(slots, self._judged), columns
+        return RowReading(slots, partial(self._judged, None)), columns
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` and `gains` among `labels` rows of traffic; with groups, each a mapping from
@@ -182,6 +194,13 @@ class CascadeWatch:
                 "loss was passed beside other columns: pass either loss, or confidence, prediction "
                 "and label."
             )
+        if self._grades:
+            if not known.keys() & {"loss", *self._grades}:
+                raise InvalidTypeError(
+                    "quality is missing: it says what is lost where the answer is not the slow "
+                    "model's. Pass it, or preferred, or loss."
+                )
+            return known
         if "loss" not in known and ("label" in known) != self._labelled:
             raise InvalidTypeError(
                 "label is missing: it says what is lost where the answer differs from the slow "
@@ -198,13 +217,22 @@ class CascadeWatch:
             raise InvalidTypeError(
                 f"{question.exits} confidences were given: the certificate has {self._exits} exits."
             )
-        labels = question.slots["label"].name if self._labelled else None
-        return RowReading(question.slots, self._judged, labels)
+        labels = question.slots["label"].name if "label" in question.slots else None
+        return RowReading(question.slots, partial(self._judged, question), labels)
 
-    def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
+    def _judged(
+        self,
+        question: CascadeQuestion | None,
+        rows: Rows,
+        vocabulary: Vocabulary,
+        evidence: Evidence,
+    ) -> Seen:
         inside, limits = self._memberships(rows)
-        if "loss" in rows.slots:
-            lost = _checked(rows, labelled=self._labelled)
+        lost: NDArray[Any]
+        if question is None:
+            lost = _checked(rows, labelled=self._labelled, graded=bool(self._grades))
+        elif question.takes_quality:
+            lost = _losses_of_quality(question, rows, limits, vocabulary)
         else:
             lost = _losses_of_answers(rows, limits, vocabulary, evidence, labelled=self._labelled)
         if inside is None:
@@ -282,6 +310,29 @@ def _losses_of_answers(
     return np.asarray(lost.astype(np.int64) - gained)
 
 
+def _losses_of_quality(
+    question: CascadeQuestion, rows: Rows, limits: NDArray[np.float64], vocabulary: Vocabulary
+) -> NDArray[np.float64]:
+    """What each row loses, from -1 to 1, by the quality of the answer and of the slow model's."""
+    *fast, slow = question.qualities(rows)
+    answered = any(slot.startswith("prediction ") for slot in rows.slots)
+    names = [f"prediction {m}" for m in range(len(fast) + 1)] if answered else []
+    answers = [_present(rows, name, vocabulary) for name in names]
+    lost = np.zeros(len(rows))
+    for m in reversed(range(len(fast))):
+        leaves = rows.scores(f"confidence {m}") >= limits[:, m]
+        differs = answers[m] != answers[-1] if answered else np.ones(len(rows), dtype=bool)
+        lost[leaves] = np.where(differs, slow - fast[m], 0.0)[leaves]
+    missing = np.flatnonzero(np.isnan(lost))
+    if missing.size:
+        raise InvalidValueError(
+            f"A quality is missing in row {rows.start + missing[0]} ({missing.size} such rows) "
+            "although the model that answers is not the slow one: grade it. To leave out rows that "
+            "are hard to grade would void the promise."
+        )
+    return lost
+
+
 def _present(rows: Rows, slot: str, vocabulary: Vocabulary) -> Integers:
     codes = rows.classes(slot, vocabulary)
     missing = np.flatnonzero(codes == MISSING)
@@ -328,13 +379,15 @@ def as_losses(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _checked(rows: Rows, *, labelled: bool) -> Integers:
-    """The column of losses, -1, 0 or 1 in each row; 0 or 1 where answers that differ are counted,
-    without labels.
+def _checked(rows: Rows, *, labelled: bool, graded: bool) -> NDArray[Any]:
+    """The column of losses, -1, 0 or 1 in each row, or between where answers are graded; 0 or 1
+    where answers that differ are counted, without labels.
     """
     array, name = rows.numbers("loss"), rows.name("loss")
     numbers = array.astype(np.float64)
     legal = (numbers == 0) | (numbers == 1) | ((numbers == -1) & labelled)
+    if graded:
+        legal = (numbers >= -1) & (numbers <= 1)
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         expected = (
@@ -345,6 +398,6 @@ def _checked(rows: Rows, *, labelled: bool) -> Integers:
         )
         raise InvalidValueError(
             f"{name}[{rows.start + row}] is {array[row]} ({int((~legal).sum())} such values): "
-            f"expected {expected}."
+            f"expected {expected}{' or numbers between' * graded}."
         )
-    return numbers.astype(np.int64)
+    return numbers if graded else numbers.astype(np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.coins import tossed_wrong
+from pacbound.tally.coins import Graded, right_by_quality
 from pacbound.tally.columns import QUALITY, Array, Integers, Rows, as_score_column
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
@@ -53,10 +53,10 @@ class Correctness(Question):
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each row's confidence, and whether the prediction was right."""
         scores = rows.scores("confidence")
-        if self.graded is None:
-            right = _right_rows(rows, vocabulary, evidence)
+        if QUALITY in rows.slots:
+            right = right_by_quality(rows, QUALITY, self.graded or Graded())
         else:
-            right = (~tossed_wrong(rows, QUALITY, self.graded)).astype(np.int64)
+            right = _right_rows(rows, vocabulary, evidence)
         judged = Judged(len(rows), self.grid.cells(scores)[:, None], right, told=(scores, right))
         return self._in_groups(rows, judged)
 

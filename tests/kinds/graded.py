@@ -1,0 +1,87 @@
+"""Graded answers: calibrations, abstentions and cascades by coins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tests.kinds.kind import Kind, Pilot, Use
+from tests.kinds.random_rows import level, names, rate, scores
+
+from pacbound import Certificate, calibrate, certify_abstention, certify_cascade
+
+JUDGED: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators"}
+
+
+def _answers(rows: int, seed: int = 4) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    score = rng.beta(3, 1, size=rows)
+    grade = np.clip(np.rint(1 + 4 * score + rng.normal(0, 0.5, rows)), 1, 5)
+    return {"confidence": score, "quality": grade, **JUDGED}
+
+
+def cascade_rows(rows: int, models: int, lacking: float, seed: int = 4) -> dict[str, Any]:
+    """Confidences and qualities, of which a share `lacking` is missing."""
+    rng = np.random.default_rng(seed)
+    score = rng.beta(3, 1, size=(rows, models - 1))
+    slow = rng.choice([0.5, 0.75, 1.0], size=rows)
+    fast = np.where(rng.random(score.shape) < 0.3 * (1 - score), slow[:, None] - 0.5, slow[:, None])
+    quality = np.column_stack([fast, slow])
+    quality[rng.random(quality.shape) < lacking] = np.nan
+    return {"confidence": score, "quality": quality}
+
+
+def _random(rng: np.random.Generator) -> Certificate:
+    rows, kind = int(rng.integers(1, 300)), int(rng.integers(0, 3))
+    groups = names(rng, rows) if rng.random() < 0.3 else None
+    asked: dict[str, Any] = {"delta": level(rng), "groups": groups, "seed": int(rng.integers(9))}
+    if kind == 0:
+        return calibrate(scores(rng, rows), quality=rng.random(rows), n_bins=5, **asked)
+    if kind == 1:
+        quality = rng.choice([0.0, 0.9, 1.0], size=rows)
+        return certify_abstention(scores(rng, rows), quality=quality, xi=rate(rng), **asked)
+    quality = rng.choice([0.2, 0.8, 1.0, np.nan], size=(rows, 3), p=[0.05, 0.2, 0.7, 0.05])
+    models, bound = int(rng.choice([2, 3])), rng.choice(["exact", "pair"])
+    confidence = scores(rng, rows, models - 1)
+    given: dict[str, Any] = {"quality": quality[:, :models], "xi": rate(rng), "bound": str(bound)}
+    return certify_cascade(confidence, **given, **asked)
+
+
+def _use() -> Use:
+    made = certify_abstention(xi=0.25, delta=0.05, **_answers(3000))
+    return Use(made, _rows)
+
+
+def _rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    grade = rng.choice([1.0, 3.0], n) if bad else rng.choice([4.0, 5.0], n)
+    return {"confidence": np.full(n, 0.999), "quality": grade}
+
+
+def _pilot(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    return _answers(rows, int(rng.integers(2**30)))
+
+
+KIND = Kind(
+    made={
+        "calibration-graded": lambda: calibrate(n_bins=4, delta=0.05, **_answers(600)),
+        "abstention-graded": lambda: certify_abstention(xi=0.25, delta=0.05, **_answers(900)),
+        "cascade-graded": lambda: certify_cascade(
+            xi=0.1, delta=0.05, seed=3, **cascade_rows(600, 2, 0.0)
+        ),
+        "cascade-graded-partial": lambda: certify_cascade(
+            xi=0.1, delta=0.05, row_ids=np.arange(600), **cascade_rows(600, 2, 0.05)
+        ),
+        "cascade-graded-paths": lambda: certify_cascade(
+            xi=0.1, delta=0.05, bound="pair", **cascade_rows(600, 3, 0.02)
+        ),
+    },
+    layouts=("calibration-graded", "abstention-graded", "cascade-graded-partial"),
+    random=_random,
+    use=_use,
+    pilot=Pilot(
+        _pilot,
+        lambda tally: certify_abstention(data=tally, xi=0.25, delta=0.05).coverage,
+        {"xi": 0.25, "claim": "abstention"},
+        0.06,
+    ),
+)
