@@ -62,6 +62,7 @@ EXHIBITS = (
     Exhibit("experiments.cascade", "cascade", ("logits",)),
     Exhibit("experiments.routing", "routing", ("data",)),
     Exhibit("experiments.data_as_it_is", "data_as_it_is"),
+    Exhibit("experiments.clusters", "clusters"),
 )
 """In the order in which they run: later ones read what earlier ones wrote."""
 

@@ -2397,7 +2397,11 @@ DRAWN_IDS = {
     "weights": "exact-weights same-labels-given-inputs one-seed",
     "clusters": "claim-per-cluster one-seed",
     "clusters-bounded": "claim-per-row-of-clusters one-seed",
+    "clusters-among": "claim-per-cluster-with-trials one-seed",
+    "clusters-among-bounded": "claim-per-trial-of-clusters one-seed",
 }
+# What is assumed of when to stop, by how many outcomes clusters were drawn among.
+STOPPED_IDS = ("stopped-by-drawn-labels", "stopped-by-clusters", "clusters-beforehand")
 
 
 _ABOUT_ROWS = ("independent-rows", "independent-rollouts")
@@ -2416,11 +2420,14 @@ def _require_ids(claim: Part) -> None:
     if drawn is not None:
         part = claim.part("drawn")
         by = part.get("by", str)
-        bounded = by == "clusters" and part.value.get("bound") is not None
-        added = DRAWN_IDS.get(by + "-bounded" * bounded)
+        clusters, among = by == "clusters", part.value.get("among") or {}
+        bounded = clusters and part.value.get("bound") is not None
+        added = DRAWN_IDS.get(by + "-among" * bool(among) + "-bounded" * bounded)
         if added is None:
             raise UnreadableError(f"{part.at('by')} is not known")
-        if by == "clusters":
+        if clusters:
+            stopped = STOPPED_IDS[min(len(among), 2)]
+            ids = [stopped if name == "stopped-without-scores" else name for name in ids]
             ids = ["independent-clusters", *(name for name in ids if name not in _ABOUT_ROWS)]
         ids += added.split()
     if "graded" in claim.value:
@@ -2445,6 +2452,7 @@ def _check_claim(claim: Part, report: Report) -> None:
             return
         if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
+            _require_drawn_among(claim)
             report.trusted.append("how rows were drawn")
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
@@ -2456,7 +2464,7 @@ def _check_claim(claim: Part, report: Report) -> None:
 
 def _require_drawn(drawn: Part, n: int) -> None:
     """Whether n rows can have been drawn like this."""
-    drawn.only("by seed bound rows", "clusters")
+    drawn.only("by seed bound rows", "clusters among")
     by, rows = drawn.get("by", str), drawn.count("rows")
     units = drawn.count("clusters") if by == "clusters" else rows
     seed = None if drawn.get("seed", int, type(None)) is None else drawn.count("seed")
@@ -2469,8 +2477,16 @@ def _require_drawn(drawn: Part, n: int) -> None:
     elif by == "weights":
         fits = seed is not None and bound is not None and bound > 0 and n <= rows
     else:
-        fits = by == "clusters" and seed is not None and n <= units <= rows
-        fits = fits and (n == units if bound is None else bound >= 1 and rows <= units * bound)
+        most, trials = _most_drawn(drawn, units, rows)
+        kept = n - (rows - trials)
+        fits = by == "clusters" and seed is not None and units <= rows and trials <= rows
+        fits = fits and 0 <= kept <= most
+        if bound is not None:
+            fits = fits and bound >= 1 and trials <= most * bound
+        elif "among" in drawn.value:
+            fits = fits and (kept > 0 or trials == 0) and kept <= trials
+        else:
+            fits = fits and kept == units
     require(fits and ("clusters" in drawn.value) == (by == "clusters"), drawn.place, "cannot be")
 
 
@@ -2483,6 +2499,50 @@ def _require_graded(graded: Part) -> None:
     fits = named and len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf
     require(fits, graded.place, "cannot be")
     _choice(graded, "ids", ("row_ids", "places"))
+
+
+def _most_drawn(drawn: Part, units: int, rows: int) -> tuple[int, int]:
+    """How many rows clusters can give, and from how many they were drawn: all, or those of the
+    outcomes that were drawn among.
+    """
+    if "among" not in drawn.value:
+        return units, rows
+    among = drawn.part("among")
+    require(bool(among.value), among.place, "names no outcome")
+    return units * len(among.value), sum(among.count(name) for name in among.value)
+
+
+def _require_drawn_among(claim: Part) -> None:
+    """Clusters were drawn among the trials of the claim, of each outcome at most one row of each
+    cluster; and all rows of other outcomes were counted.
+    """
+    drawn, procedure = claim.part("drawn"), claim.get("procedure", str)
+    if "among" not in drawn.value:
+        return
+    of, trials = drawn.part("among"), TRIALS_AMONG.get(procedure, "").split()
+    require(bool(trials) and set(trials) <= of.value.keys(), of.place, "not what the claim counts")
+    if claim.value.get("scope") == "overlapping-groups":
+        return
+    parts = [claim.part("counts")] if "counts" in claim.value else []
+    parts += [table.part("counts") for table in (() if parts else claim.parts("tables"))]
+    names = [name for name in parts[0].value if name != "cells"] if parts else []
+    known = dict.fromkeys(names, 0)
+    for counts in parts:
+        gone = sum(cell == -1 for cell in counts.value["cells"][:1])
+        for name in names:
+            known[name] += sum(counts.value[name][0 if name in of.value else gone :])
+    others = sum(rows for name, rows in known.items() if name not in of.value)
+    fits = others == drawn.count("rows") - sum(of.value.values()) and of.value.keys() <= set(names)
+    for name, rows in of.value.items():
+        fits = fits and known[name] <= min(rows, drawn.count("clusters"))
+    require(fits, of.place, "cannot be")
+
+
+# The outcomes whose rows are the trials of a procedure, where not every row is one.
+TRIALS_AMONG = {
+    **{name: kind.of for name, kind in THRESHOLDS.items() if kind.of != "all"},
+    "alarm-range/union-bound/1": "negative positive",
+}
 
 
 def _check_bundle(claim: Part, report: Report) -> None:

@@ -73,6 +73,11 @@ class RowReading:
     judge: Callable[[Rows, Vocabulary, Evidence], Seen]
     labels: str | None = None
 
+    def without(self, column: str) -> RowReading:
+        """The same, where a column is not read."""
+        kept = {key: slot for key, slot in self.slots.items() if key != column}
+        return replace(self, slots=kept)
+
     def written(self, scale: float | None) -> RowReading:
         """The same where a score of 1 is written as `scale`."""
         if scale is None:

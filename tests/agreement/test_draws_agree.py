@@ -47,6 +47,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "classes": {"confidence": "c", "prediction": "fast", "label": "slow"},
     "cascade": {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
     "shield": {"score": "c", "unsafe": "u"},
+    "recall": {"score": "c", "positive": "u", "groups": "site"},
 }
 DRAWS: dict[str, dict[str, Any]] = {
     "clusters": {"clusters": "patient", "row_ids": "row"},

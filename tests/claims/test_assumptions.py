@@ -16,6 +16,8 @@ DRAWS = [
     Drawn("weights", 3, 3, 0, 1.0),
     Drawn("clusters", 3, 3, 0),
     Drawn("clusters", 3, 3, 0, 2.0),
+    Drawn("clusters", 3, 3, 0, among=(("positive", 2),)),
+    Drawn("clusters", 3, 3, 0, 2.0, among=(("negative", 1), ("positive", 2))),
 ]
 
 

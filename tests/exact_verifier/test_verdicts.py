@@ -55,6 +55,7 @@ LAYOUTS = """
     calibration-weights-1 cascade-front-two-models-1 cascade-no-loss-1 cascade-partial-refused-1
     cascade-groups-refused-1 false-alarms-1 recall-1 recall-looks-refused-1 shield-1
     shield-horizon-1 shield-clusters-per-row-1 shield-looks-refused-1 shield-product-1
+    recall-clusters-1 alarm-range-clusters-1
 """
 """A small certificate of each layout."""
 

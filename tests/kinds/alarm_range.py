@@ -23,6 +23,12 @@ def _random(rng: np.random.Generator) -> Certificate:
 
 KIND = Kind(
     made={
+        "alarm-range-clusters": lambda: certify_alarm_range(
+            data=recall_tally(1600, clusters=np.arange(1600) // 4, among=["negative", "positive"]),
+            xi=0.2,
+            target=0.8,
+            delta=0.05,
+        ),
         "alarm-range": lambda: certify_alarm_range(
             data=recall_tally(400), xi=0.1, target=0.8, delta=0.05
         ),
@@ -33,6 +39,6 @@ KIND = Kind(
             data=shield_tally(300), xi=0.1, missed=0.1, delta=0.1
         ),
     },
-    layouts=("alarm-range", "alarm-range-rollouts"),
+    layouts=("alarm-range-clusters", "alarm-range", "alarm-range-rollouts"),
     random=_random,
 )

@@ -41,6 +41,13 @@ def _recall(tally: Tally) -> float:
 KIND = Kind(
     made={
         "false-alarms": lambda: certify_false_alarms(data=recall_tally(600), xi=0.1, delta=0.05),
+        "false-alarms-clusters-per-row": lambda: certify_false_alarms(
+            data=recall_tally(
+                1200, clusters=np.arange(1200) // 4, cluster_bound=5, seed=3, among="negative"
+            ),
+            xi=0.1,
+            delta=0.05,
+        ),
         "false-alarms-refused": lambda: certify_false_alarms(
             data=recall_tally(60), xi=0.01, delta=0.05
         ),
@@ -51,7 +58,7 @@ KIND = Kind(
             data=shield_tally(50), xi=0.01, delta=0.05
         ),
     },
-    layouts=("false-alarms", "false-alarms-rollouts-refused"),
+    layouts=("false-alarms", "false-alarms-clusters-per-row", "false-alarms-rollouts-refused"),
     random=_random,
     use=lambda: Use(watched(), _rows),
     pilot=Pilot(pilot_rows, _recall, {"xi": 0.1, "claim": "false-alarms"}, 0.02),

@@ -12,11 +12,11 @@ from pacbound import Certificate, Tally, certify_recall
 from pacbound.claims.recall import RecallCertificate
 
 
-def recall_tally(rows: int) -> Tally:
+def recall_tally(rows: int, **draw: Any) -> Tally:
     rng = np.random.default_rng(9)
     positive = rng.random(rows) < 0.2
     score = np.where(positive, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
-    return Tally.count("recall", score=score.round(2), positive=positive)
+    return Tally.count("recall", score=score.round(2), positive=positive, **draw)
 
 
 def _random(rng: np.random.Generator) -> Certificate:
@@ -53,6 +53,9 @@ def pilot_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
 KIND = Kind(
     made={
         "recall": lambda: certify_recall(data=recall_tally(600), target=0.9, delta=0.05),
+        "recall-clusters": lambda: certify_recall(
+            data=recall_tally(1200, clusters=np.arange(1200) // 4), target=0.9, delta=0.05
+        ),
         "recall-looks": lambda: certify_recall(
             data=recall_tally(600), target=0.9, delta=0.05, looks=(60, 116, 200)
         ),
@@ -61,7 +64,7 @@ KIND = Kind(
         ),
         "recall-refused": lambda: certify_recall(data=recall_tally(100), target=0.95, delta=0.01),
     },
-    layouts=("recall-looks-refused",),
+    layouts=("recall-looks-refused", "recall-clusters"),
     random=_random,
     trials=1160,
     use=lambda: Use(watched(), _rows),

@@ -1,4 +1,4 @@
-"""A shield whose rollouts were drawn in clusters, or by weights."""
+"""A shield whose rollouts were drawn in clusters, or by weights; among the trials, too."""
 
 from __future__ import annotations
 
@@ -9,21 +9,38 @@ from tests.kinds.kind import Kind
 from tests.kinds.random_rows import level, rate, scores
 from tests.kinds.shield import shield_tally
 
-from pacbound import Certificate, Tally, certify_shield
+from pacbound import (
+    Certificate,
+    certify_alarm_range,
+    certify_false_alarms,
+    certify_shield,
+)
+from pacbound.errors import InvalidValueError
 
 
 def _random(rng: np.random.Generator) -> Certificate:
     rows = int(rng.integers(4, 200))
-    columns = {"score": scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
+    columns: dict[str, Any] = {"score": scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
     draws: list[dict[str, Any]] = [
         {"clusters": np.arange(rows) // 3},
         {"clusters": np.arange(rows) // 3, "cluster_bound": 4, "seed": 3},
         {"weights": rng.random(rows) + 0.5, "weight_bound": 2.0, "seed": 1},
     ]
-    tally = Tally.count("shield", **columns, **draws[int(rng.integers(3))])
-    return (
-        certify_shield(data=tally, xi=rate(rng), delta=level(rng)) if tally.rows else _random(rng)
-    )
+    draw = draws[int(rng.integers(3))]
+    asked: dict[str, Any] = {"xi": rate(rng), "delta": level(rng)}
+    kind = int(rng.integers(4))
+    try:
+        if kind == 0:
+            return certify_shield(**columns, **asked, **draw, rate="among-unsafe")
+        if kind == 1:
+            return certify_false_alarms(**columns, **asked, **draw)
+        if kind == 2:
+            both = {"score": columns["score"], "positive": columns["unsafe"]}
+            return certify_alarm_range(**both, **asked, **draw, target=0.8)
+        return certify_shield(**columns, **asked, **draw)
+    except InvalidValueError:
+        # A bound may leave nothing to certify.
+        return _random(rng)
 
 
 KIND = Kind(

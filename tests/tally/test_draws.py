@@ -349,7 +349,11 @@ def test_every_verb_says_what_its_claim_is_about() -> None:
         ),
         certify_shield(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT),
         certify_abstention(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT),
-        certify_recall(CONFIDENCE, CORRECT, target=0.1, delta=0.1, clusters=PATIENT),
+        certify_recall(
+            data=Tally.count("recall", CONFIDENCE, CORRECT, clusters=PATIENT, among="all"),
+            target=0.1,
+            delta=0.1,
+        ),
     ]
     # Sets name what they assume, and are tested with the other claims that are values.
     assert {certificate.kind for certificate in made} >= set(QUESTIONS) - {"sets"}

@@ -208,6 +208,13 @@ class RangeProcedure(Procedure):
     question: Any = SCORE_BY_POSITIVE
     rows: str = "rows"
     misses: Callable[[Values], tuple[Any, Values]] = _missed_rows
+    # Of rollouts, misses may be counted among all: one is drawn before its outcome is looked at.
+    trials: tuple[str, ...] = ("negative", "positive")
+
+    @property
+    def among(self) -> tuple[str, ...]:
+        """Both outcomes, for rows: each claim has trials of its own."""
+        return self.trials
 
 
 ROWS = RangeProcedure(
@@ -226,6 +233,7 @@ ROLLOUTS = RangeProcedure(
     question=ALARMED_ROLLOUTS,
     rows="rollouts",
     misses=_missed_rollouts,
+    trials=(),
 )
 
 
@@ -293,6 +301,10 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         if wrong is not None:
             raise InvalidTypeError(wrong)
         _require_rates(wishes, rollouts="unsafe" in given)
+
+    def drawn_among(self, wishes: Values, question: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """Both outcomes of rows; rollouts are drawn before their outcome is looked at."""
+        return (ROLLOUTS if question.kind == ALARMED_ROLLOUTS.kind else ROWS).among
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """The histogram, and what was asked for."""

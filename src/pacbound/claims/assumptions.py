@@ -99,6 +99,14 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
     "not-selected-by-score": "No row was chosen for labelling by its score.",
     "stopped-without-scores": ("When to stop labelling was decided without sight of the scores."),
+    "stopped-by-drawn-labels": (
+        "When to stop was decided between clusters, by nothing but the labels of the drawn rows."
+    ),
+    "stopped-by-clusters": (
+        "When to stop was decided between clusters, without sight of the scores, knowing of each "
+        "completed cluster only whether it has a row of the kind that is drawn, and not how many."
+    ),
+    "clusters-beforehand": ("The number of clusters was fixed before any score or label was seen."),
     "looks-beforehand": (
         "The looks were fixed before the first row was labelled; each counts all rows up to it, in "
         "the order in which they were drawn."
@@ -152,6 +160,17 @@ ASSUMED: Final[Mapping[str, str]] = {
     "claim-per-row-of-clusters": (
         "One row was drawn from each cluster and kept with probability size / bound, so the claim "
         "is about a random row. The bound holds for every cluster, and was fixed beforehand."
+    ),
+    "claim-per-cluster-with-trials": (
+        "One row of the kind that the claim counts (of a recall, one positive) was drawn from each "
+        "cluster that has any, so the claim is about a random row of this kind of a random cluster "
+        "that has one: a cluster with many weighs no more than one with few."
+    ),
+    "claim-per-trial-of-clusters": (
+        "One row of the kind that the claim counts (of a recall, one positive) was drawn from each "
+        "cluster that has any, and kept with probability number of such rows / bound, so the claim "
+        "is about a random row of this kind. The bound holds for every cluster, and was fixed "
+        "beforehand."
     ),
     "one-seed": (
         "The draw went by the seed and by names alone, and no other seed and no other spelling of "
@@ -211,9 +230,15 @@ def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
         return (*ids, "strata-beforehand", "strata-shares")
     if drawn.by == "weights":
         return (*ids, "exact-weights", "same-labels-given-inputs", "one-seed")
-    per = "claim-per-cluster" if drawn.bound is None else "claim-per-row-of-clusters"
-    kept = (name for name in ids if name not in _ABOUT_ROWS)
-    return ("independent-clusters", *kept, per, "one-seed")
+    per = _CLAIM_PER[bool(drawn.among), drawn.bound is None]
+    stopping = _STOPPED[len(drawn.among)]
+    kept = (stopping if name == "stopped-without-scores" else name for name in ids)
+    return (
+        "independent-clusters",
+        *(name for name in kept if name not in _ABOUT_ROWS),
+        per,
+        "one-seed",
+    )
 
 
 def as_graded(graded: Graded | None) -> str:
@@ -239,14 +264,34 @@ def described_grading(graded: Graded | None) -> list[str]:
     ]
 
 
-def described_draw(drawn: Drawn | None) -> list[str]:
-    """The lines of a summary that say what the claim is about."""
-    if drawn is None:
-        return []
+_CLAIM_PER = {
+    (False, True): "claim-per-cluster",
+    (False, False): "claim-per-row-of-clusters",
+    (True, True): "claim-per-cluster-with-trials",
+    (True, False): "claim-per-trial-of-clusters",
+}
+# By how many outcomes were drawn among. What a rule sees of one outcome says something about the
+# other, so for both the number of clusters is fixed.
+_STOPPED = ("stopped-by-drawn-labels", "stopped-by-clusters", "clusters-beforehand")
+
+
+def described_draw(drawn: Drawn, n: int) -> list[str]:
+    """The lines of a summary of n rows that say what the claim is about."""
     if drawn.by == "strata":
         return ["Rows were chosen per bin (strata): averages over rows would not be those of use."]
-    said = _WORDS[drawn.by, drawn.bound is None].format(**_numbers(drawn))
-    return [said, one_of_many(f"Seed {drawn.seed}", "seed", "draw")]
+    said = _WORDS[drawn.by, bool(drawn.among), drawn.bound is None].format(**_numbers(drawn, n))
+    return [said, *_other_rows(drawn), one_of_many(f"Seed {drawn.seed}", "seed", "draw")]
+
+
+def _other_rows(drawn: Drawn) -> list[str]:
+    """What shares of rows are, where only those of some outcomes were drawn."""
+    if not drawn.among:
+        return []
+    counted = f"All {drawn.others:,} other rows were counted as they are. " if drawn.others else ""
+    return [
+        f"{counted}A share of all rows weighs the drawn ones by how many rows they stand for; it "
+        "is not certified."
+    ]
 
 
 def one_of_many(used: str, key: str, what: str) -> str:
@@ -260,27 +305,49 @@ def rows_to_take_in(drawn: Drawn | None) -> str | None:
     """
     if drawn is None or drawn.by == "strata":
         return None
-    return _TO_TAKE_IN[drawn.by, drawn.bound is None].format(**_numbers(drawn))
+    said = _TO_TAKE_IN[drawn.by, bool(drawn.among), drawn.bound is None]
+    return said.format(**_numbers(drawn, 0))
 
 
-def _numbers(drawn: Drawn) -> Mapping[str, str]:
+def kind_of_rows(drawn: Drawn) -> str:
+    """What was drawn, as a sentence has it: "positive row"; "row", where it was any."""
+    return " ".join([*([" or ".join(dict(drawn.among))] if drawn.among else []), "row"])
+
+
+def _numbers(drawn: Drawn, n: int) -> Mapping[str, str]:
+    bound = drawn.bound or 1.0
     return {
         "rows": f"{drawn.rows:,}",
         "units": f"{drawn.units:,}",
+        "kept": f"{n - drawn.others:,}",
+        "expected": f"{drawn.candidates / bound:,.0f}",
+        "kind": kind_of_rows(drawn),
+        "ones": " and one ".join(dict(drawn.among)),
         "bound": "" if drawn.bound is None else f"{drawn.bound:g}",
     }
 
 
 _WORDS = {
-    ("clusters", True): (
+    ("clusters", False, True): (
         "Drawn: one row from each of {units} clusters, of {rows} rows. The claim is about a random "
         "row of a random cluster, not about the rate per row."
     ),
-    ("clusters", False): (
+    ("clusters", False, False): (
         "Drawn: one row from each of {units} clusters, of {rows} rows, kept with probability size "
-        "/ {bound}. The claim is about a random row."
+        "/ {bound}: {kept} were kept, and {expected} were expected. The claim is about a random "
+        "row."
     ),
-    ("weights", False): (
+    ("clusters", True, True): (
+        "Drawn: one {ones} row from each cluster that has any, {kept} in all, of {units} clusters "
+        "with {rows} rows. The claim is about a random {kind} of a random cluster that has one, "
+        "not about the rate per row."
+    ),
+    ("clusters", True, False): (
+        "Drawn: one {ones} row from each cluster that has any, of {units} clusters with {rows} "
+        "rows, kept with probability number of such rows / {bound}: {kept} were kept, and "
+        "{expected} were expected. The claim is about a random {kind}."
+    ),
+    ("weights", False, False): (
         "Drawn: these rows from {rows}, each kept with probability weight / {bound}. The claim is "
         "about the distribution that the weights describe, and holds only if they are exact: "
         "estimated weights carry no guarantee."
@@ -288,16 +355,24 @@ _WORDS = {
 }
 
 _ONE_EACH = (
-    "one row of each cluster, drawn before its outcome is known{}, and no cluster twice. Rows of "
-    "one cluster depend on each other: all of them would ring falsely."
+    "one {kind} of each cluster, drawn before {unseen}{kept}, and no cluster twice. To have it "
+    "drawn, pass clusters, all rows of one in one call. Rows of one cluster depend on each other: "
+    "all of them would ring falsely."
 )
+_BEFORE = {"kind": "row", "unseen": "its outcome is known"}
+_AMONG = {"kind": "{kind}", "unseen": "its score is looked at"}
+_RANDOM = " and kept with probability {} / {{bound}}"
 
 _TO_TAKE_IN = {
-    ("clusters", True): "The claim is about a random row of a random cluster: take in "
-    + _ONE_EACH.format(""),
-    ("clusters", False): "The claim is about a random row, counted by clusters: take in "
-    + _ONE_EACH.format(" and kept with probability size / {bound}"),
-    ("weights", False): (
+    ("clusters", False, True): "The claim is about a random row of a random cluster: take in "
+    + _ONE_EACH.format(**_BEFORE, kept=""),
+    ("clusters", False, False): "The claim is about a random row, counted by clusters: take in "
+    + _ONE_EACH.format(**_BEFORE, kept=_RANDOM.format("size")),
+    ("clusters", True, True): "The claim is about a random {kind} of a random cluster that has "
+    "one: take in " + _ONE_EACH.format(**_AMONG, kept=""),
+    ("clusters", True, False): "The claim is about a random {kind}, counted by clusters: take in "
+    + _ONE_EACH.format(**_AMONG, kept=_RANDOM.format("number of such rows")),
+    ("weights", False, False): (
         "The claim is about the distribution that the weights describe: take in rows of that one."
     ),
 }

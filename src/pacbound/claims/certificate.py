@@ -537,7 +537,8 @@ class Certificate:
         """What was drawn or tossed by a seed, and what it means to try another, as a summary says
         it.
         """
-        return [*described_grading(self.graded), *described_draw(self.draw)]
+        drawn = [] if self.draw is None else described_draw(self.draw, self.n)
+        return [*described_grading(self.graded), *drawn]
 
     def sample_lines(self) -> list[str]:
         """What its rows are called, as a summary says it."""

@@ -21,7 +21,7 @@ from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
-from pacbound.errors import InvalidTypeError, UnknownProcedureError
+from pacbound.errors import InvalidTypeError, InvalidValueError, UnknownProcedureError
 from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
@@ -50,6 +50,13 @@ class Procedure:
     name: str
     assumes: tuple[str, ...]
     asks: tuple[str, ...] = ()
+
+    @property
+    def among(self) -> tuple[str, ...]:
+        """The outcomes whose rows are its trials, where not every row is one: clusters are drawn
+        among these.
+        """
+        return ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,9 @@ class Claim(ABC, Generic[C]):
 
     def counted_values(self, procedure: str, evidence: Tally, asked: Values) -> dict[str, Any]:
         """What every document holds of a tally but its tables, and what was asked for."""
+        wrong = wrong_draw(self.procedures[procedure], evidence.drawn)
+        if wrong is not None:
+            raise InvalidValueError(wrong)
         return {
             **asked,
             "kind": self.kind,
@@ -225,6 +235,12 @@ class Claim(ABC, Generic[C]):
                 f"{', or '.join(map(' and '.join, missing))}, too."
             )
         return fitting[0]
+
+    def drawn_among(self, wishes: Values, question: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """The outcomes that clusters are drawn among for what is asked for, if rows are asked this
+        question; none where they are drawn before labels are looked at.
+        """
+        return ()
 
     def counting(
         self,
@@ -319,6 +335,7 @@ def certify(
         about, sample = about_texts(about), sample_name(sample)
     counting = claim.counting(wishes, columns, data, options)
     question = claim.question_for(columns, data)
+    question = replace(question, among=claim.drawn_among(wishes, question))
     tally = Tally.count(question, data=data, **{**columns, **counting, **options})
     named = {
         **columns,
@@ -327,6 +344,19 @@ def certify(
     gathered = dict(claim.gathered(asked, tally, columns, options))
     made = claim.certify(tally, gathered, recorded_columns(named, data))
     return made if about is None and sample is None else made.with_about(about, sample=sample)
+
+
+def wrong_draw(procedure: Procedure, drawn: Drawn | None) -> str | None:
+    """Why a claim says nothing about rows that clusters were drawn among; None if it does."""
+    of = {} if drawn is None else dict(drawn.among)
+    if not of or (procedure.among and of.keys() >= set(procedure.among)):
+        return None
+    listed = list(procedure.among) or ["all"]
+    needed = repr(listed[0]) if len(listed) == 1 else repr(listed)
+    return (
+        f"Of each cluster one {' and one '.join(of)} row was drawn, and the claim is about "
+        f"{' and '.join(listed)} rows: count again, with among={needed}."
+    )
 
 
 def sealed(array: NDArray[Any]) -> NDArray[Any]:

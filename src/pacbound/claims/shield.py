@@ -100,7 +100,7 @@ class ShieldCertificate(ThresholdCertificate):
         """How many of these rollouts the shield would stop; at least so many, for the product. It
         was seen on these rollouts, and is not certified.
         """
-        return self._acted_on()
+        return int(self._acted_on())
 
     @property
     def observed_miss_rate(self) -> float:

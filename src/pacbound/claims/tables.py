@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims import claim_of
 from pacbound.claims.assumptions import ASSUMED
-from pacbound.claims.claim import Cells, Procedure
+from pacbound.claims.claim import Cells, Procedure, wrong_draw
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
@@ -57,7 +58,8 @@ class DrawnForm(Form):
         """Its numbers; names of clusters are not kept."""
         clusters = {"clusters": value.units} if value.by == "clusters" else {}
         kept = {"by": value.by, "seed": value.seed, "bound": value.bound, "rows": value.rows}
-        return {**kept, **clusters}
+        among = {"among": dict(value.among)} if value.among else {}
+        return {**kept, **clusters, **among}
 
     def schema(self) -> dict[str, Json]:
         """Its keys."""
@@ -68,6 +70,11 @@ class DrawnForm(Form):
             "bound": nullable,
             "rows": {"type": "integer", "minimum": 0},
             "clusters": {"type": "integer", "minimum": 0},
+            "among": {
+                "type": "object",
+                "additionalProperties": {"type": "integer", "minimum": 0},
+                "minProperties": 1,
+            },
         }
         shape = closed_object(shapes)
         return {**shape, "required": ["by", "seed", "bound", "rows"]}
@@ -193,6 +200,9 @@ def require_drawn(part: Reader, values: Values) -> None:
         raise CertificateError(
             f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
         )
+    wrong = wrong_draw(claim_of(values["kind"]).procedures[values["procedure"]], drawn)
+    if wrong is not None:
+        raise CertificateError(f"{part.place('drawn')}: {wrong}")
 
 
 def require_total(
@@ -204,6 +214,25 @@ def require_total(
     if (max(sizes) > values["n"]) if overlap else (total != values["n"]):
         raise CertificateError(f"{part.place(key)} hold {total} rows: expected n = {values['n']}.")
     require_drawn(part, values)
+    if values["drawn"] is not None and values["drawn"].among and not overlap:
+        _require_drawn_among(part, values["drawn"], tables)
+
+
+def _require_drawn_among(part: Reader, drawn: Drawn, tables: Sequence[Mapping[str, Any]]) -> None:
+    """Raise unless all rows of other outcomes were counted, and of each outcome that was drawn
+    among at most one of each cluster. A lost rollout may stand for either outcome.
+    """
+    of, seen, others = dict(drawn.among), dict[str, int](), 0
+    for table in tables:
+        scored = table["cells"] != LOST
+        for name in table.keys() - {"cells"}:
+            if name in of:
+                seen[name] = seen.get(name, 0) + exact_sum(table[name])
+            else:
+                others += exact_sum(table[name][scored])
+    most = all(seen.get(name, 0) <= min(rows, drawn.units) for name, rows in of.items())
+    if others != drawn.others or not most:
+        raise CertificateError(f"{part.place('drawn')}: these rows cannot have been drawn so.")
 
 
 def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None:

@@ -40,6 +40,7 @@ from pacbound.claims.threshold_certificate import (
     level_of,
     rows_of,
     search_of,
+    stands_for,
     threshold_of,
     trials_of,
 )
@@ -89,6 +90,11 @@ class ThresholdProcedure(Procedure):
     seen_as: tuple[str, str] = ("kept", "lost")
     told_by: str = ""
     not_watched: str = ""
+
+    @property
+    def among(self) -> tuple[str, ...]:
+        """The outcome whose rows are trials, unless every row is one."""
+        return () if self.trials.of == "all" else (self.trials.of,)
 
 
 @dataclass(frozen=True)
@@ -194,6 +200,10 @@ class ThresholdClaim(Claim[C]):
             if (one.question or self.question).kind == question and ("looks" in one.asks) == looks
         )
         return next(fitting, next(iter(self.procedures)))
+
+    def drawn_among(self, wishes: Values, question: Any) -> tuple[str, ...]:
+        """The trials of the procedure that decides."""
+        return self.procedures[self._chosen(wishes, question.kind)].among
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document of the procedure."""
@@ -411,8 +421,9 @@ class ThresholdClaim(Claim[C]):
         kept = 1 - share_of_events if side == "below" else share_of_events
         curves = [Curve(first, kept)]
         for outcome, words in self.curves[1:]:
-            rows = rows_of(counts, self._outcome(certificate, outcome))
-            total = int(rows.sum()) or np.nan
+            weights = stands_for(certificate.values)
+            rows = rows_of(counts, self._outcome(certificate, outcome), weights)
+            total = rows.sum() or np.nan
             curves.append(Curve(words, np.cumsum(rows[inside][::-1])[::-1] / total))
         asked = 1 - rate if side == "below" else rate
         limit = Quantity(

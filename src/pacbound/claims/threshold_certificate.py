@@ -119,8 +119,12 @@ def common_threshold(certificate: Any) -> float:
     return min(thresholds) if trials_of(certificate).side == "below" else max(thresholds)
 
 
-def rows_of(counts: Mapping[str, Integers], outcome: str) -> Integers:
-    """The rows of an outcome in each cell; "all" for those of every outcome."""
+def rows_of(
+    counts: Mapping[str, Integers], outcome: str, stand_for: Mapping[str, float] | None = None
+) -> Any:
+    """The rows of an outcome in each cell; "all" for those of every outcome, each counting for as
+    many as it stands for.
+    """
     known = [name for name in counts if name != "cells"]
     if not is_one_of(outcome, ["all", *known]):
         raise InvalidValueError(
@@ -128,8 +132,22 @@ def rows_of(counts: Mapping[str, Integers], outcome: str) -> Integers:
         )
     if outcome != "all":
         return counts[outcome]
-    columns = [column for name, column in counts.items() if name != "cells"]
-    return np.asarray(np.sum(columns, axis=0), dtype=np.int64)
+    weights = stand_for or {}
+    return sum(column * weights.get(name, 1) for name, column in counts.items() if name != "cells")
+
+
+def stands_for(values: Values) -> dict[str, float]:
+    """How many rows each counted row of an outcome stands for, where clusters were drawn among its
+    rows; all others stand for themselves.
+    """
+    drawn, found = values["drawn"], dict[str, float]()
+    for name, rows in () if drawn is None else drawn.among:
+        # Of groups that overlap, the tables do not say how many rows there are.
+        kept = values["n"] - drawn.others
+        if len(drawn.among) > 1:
+            kept = sum(int(table["counts"][name].sum()) for table in values["tables"])
+        found[name] = rows / kept if kept else 1.0
+    return found
 
 
 def level_of(values: Values) -> float:
@@ -279,16 +297,18 @@ class ThresholdCertificate(Certificate):
 
     def share(self, outcome: str = "all") -> float | None:
         """The share of the rows of an outcome that are acted on; None if there are none. It was
-        seen on these rows, and is not certified.
+        seen on these rows, and is not certified. Of "all" rows, where clusters were drawn among
+        those of an outcome, these count for as many as there were.
         """
-        total = self.number(outcome)
-        return self._acted_on(outcome) / total if total else None
+        weights = stands_for(self.values)
+        total = sum(float(rows_of(one, outcome, weights).sum()) for one in self.histograms)
+        return float(self._acted_on(outcome, weights) / total) if total else None
 
-    def _acted_on(self, outcome: str = "all") -> int:
+    def _acted_on(self, outcome: str = "all", weights: Mapping[str, float] | None = None) -> Any:
         acted = 0
         for table in self.values["tables"]:
             hit = table["counts"]["cells"] >= threshold_of(self, table) * TOP
-            acted += int(rows_of(table["counts"], outcome)[hit].sum())
+            acted += rows_of(table["counts"], outcome, weights)[hit].sum()
         return acted
 
     def reached(self, *outcomes: str) -> tuple[Floats, ...]:
@@ -297,13 +317,13 @@ class ThresholdCertificate(Certificate):
         """
         cells = np.unique(np.concatenate([counts["cells"] for counts in self.histograms]))
         cells = cells[cells != LOST][::-1]
-        shares = []
+        shares, weights = [], stands_for(self.values)
         for outcome in outcomes:
-            rows = np.zeros(TOP + 1, dtype=np.int64)
+            rows, total = np.zeros(TOP + 1), 0.0
             for counts in self.histograms:
-                kept = counts["cells"] != LOST
-                rows[counts["cells"][kept]] += rows_of(counts, outcome)[kept]
-            total = self.number(outcome)
+                kept, of = counts["cells"] != LOST, rows_of(counts, outcome, weights)
+                rows[counts["cells"][kept]] += of[kept]
+                total += of.sum()
             found = np.cumsum(rows[::-1])[::-1][cells]
             shares.append(found / total if total else np.full(cells.size, np.nan))
         return (cells / TOP, *shares)

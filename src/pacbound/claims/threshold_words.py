@@ -19,6 +19,7 @@ from pacbound.claims.threshold_certificate import (
     is_refused,
     left_out,
     rows_of,
+    stands_for,
     threshold_of,
     trials_of,
 )
@@ -148,7 +149,7 @@ def said(claim: Any, certificate: Any) -> Says:
         Sentence(rule, filled),
         Sentence(
             f"With probability at least {{confidence}} over the draw of these {words.rows}, "
-            f"{words.promise.rstrip('.')}{every}.",
+            f"{words.promise.rstrip('.')}{every}{_weighing(values)}.",
             filled,
         ),
         seen=() if grouped else (Sentence(f"On these {words.rows}: {words.seen}", filled),),
@@ -205,6 +206,13 @@ def _left_out(tables: Sequence[Mapping[str, Any]], words: ClaimWords) -> Sentenc
     )
 
 
+def _weighing(values: Mapping[str, Any]) -> str:
+    """What a share weighs, where one trial of each cluster was drawn."""
+    drawn = values["drawn"]
+    once = drawn is not None and drawn.among and drawn.bound is None
+    return ", if each cluster that has any counts once" if once else ""
+
+
 def quantities(
     claim: Any, certificate: Any, table: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -213,6 +221,7 @@ def quantities(
     tables = values["tables"] if table is None else [table]
     acted = dict.fromkeys((*claim.question_of(certificate).outcomes, "all"), 0)
     total, events, number, lost = dict(acted), 0, 0, 0
+    weights = stands_for(values)
     for part in tables:
         counts, limit = part["counts"], threshold_of(certificate, part)
         above = counts["cells"] >= limit * TOP
@@ -220,9 +229,9 @@ def quantities(
         number += search.trials
         events += search.events_at(limit)
         for name in acted:
-            rows = rows_of(counts, name)
-            acted[name] += int(rows[above].sum())
-            total[name] += int(rows.sum())
+            rows = rows_of(counts, name, weights)
+            acted[name] += rows[above].sum()
+            total[name] += rows.sum()
         lost += int(rows_of(counts, "all")[counts["cells"] == LOST].sum())
     shares: dict[str, Value] = {
         name: share(acted[name] / total[name]) if total[name] else "none" for name in acted

@@ -98,8 +98,9 @@ def tallying(kind: str) -> Callable[..., Any]:
         asked = {ask.name: given.get(ask.name, ask.default) for ask in claim.asks}
         passed = {**columns, **claim.counting(asked, columns, tables, options), **options}
         question = claim.question_for(columns, tables)
+        among = claim.drawn_among(asked, question) or "all" if options.get("clusters") else None
         with progress_bar("counting") as progress:
-            total = Tally.count(question, data=tables, progress=progress, **passed)
+            total = Tally.count(question, data=tables, among=among, progress=progress, **passed)
         total.save(output)
         if given["as_json"]:
             told = {"kind": total.kind, "rows": total.rows, "outcomes": total.totals}

@@ -113,19 +113,35 @@ def text_of(path: Path | None) -> str | None:
     return None if path is None else str(path)
 
 
+class Shown:
+    """Progress on stderr: the share done, and what is good to know before it is done."""
+
+    def __init__(self, update: Progress | None = None) -> None:
+        self._update = update
+
+    def __call__(self, share: float) -> None:
+        """Show the share that is done."""
+        if self._update is not None:
+            self._update(share)
+
+    def note(self, text: str) -> None:
+        """Say something beside it."""
+        typer.echo(text, err=True)
+
+
 @contextmanager
-def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A bar on stderr that takes the share done; None where stderr is not a terminal."""
+def progress_bar(title: str) -> Iterator[Shown]:
+    """A bar on stderr that takes the share done; where stderr is not a terminal, notes alone."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield Shown()
         return
     with Bar(console=console, transient=True) as bar:
         task = bar.add_task(title, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        yield Shown(lambda share: bar.update(task, completed=share))
 
 
 def require_drawable(figure: Path | None) -> None:

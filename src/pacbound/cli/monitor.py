@@ -25,6 +25,7 @@ from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.file_locks import locked
 from pacbound.monitor import Alarm, BundleMonitor, Monitor, prometheus_text, update_from_files
+from pacbound.monitor.monitor import CLUSTERS
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
@@ -107,6 +108,11 @@ def monitor(
         watching = _begun_or_resumed(loaded, state, delta, false_alarms, options)
         save = partial(_save, watching, state, prometheus)
         if STANDARD_INPUT in files:
+            if CLUSTERS in named:
+                raise InvalidTypeError(
+                    "A row is drawn from a cluster once all of its rows are there, and over "
+                    "standard input they come one by one: pass files with whole clusters."
+                )
             columns = _columns(loaded, named)
             found = _from_stream(watching, columns, notation, save, as_json=as_json)
         else:
@@ -195,8 +201,12 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
     """The columns as the monitor takes them: those that are named, and else those of the
     certificate.
     """
-    roles = watch_of(certificate).roles
-    found = chosen(certificate, roles, named)
+    roles, drawn = watch_of(certificate).roles, certificate.draw
+    clusters = [CLUSTERS] if drawn is not None and drawn.by == "clusters" else []
+    found = chosen(certificate, [*roles, *clusters], named)
+    if CLUSTERS not in named:
+        # One row of each cluster may be in the files already: the monitor draws if it is told to.
+        found.pop(CLUSTERS, None)
     if not found:
         raise InvalidTypeError(
             "The certificate names no columns: name those of the rows with --column ROLE=NAME. Its "

@@ -79,10 +79,13 @@ def recounted(
     by_claim = certificate.by.recounting(certificate)
     question = certificate.by.question_of(certificate)
     columns = _columns(certificate, question, said)
-    draw, drawn = {}, certificate.draw
+    draw: dict[str, Any] = {}
+    drawn = certificate.draw
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
+        if drawn.by == "clusters":
+            draw["among"] = list(dict(drawn.among)) or "all"
     given = {**columns, **by_claim, **draw, **_grading(certificate), **counting}
     tally = Tally.count(question, data=list(files), **given)
     # The counts are the same with looks and without, and none may be planned at other rows.
@@ -128,7 +131,8 @@ def _all_rows(certificate: Certificate) -> Cells:
     cells = {"all": {"rows": certificate.n}}
     if certificate.draw is not None:
         drawn = certificate.draw
-        cells["before the draw"] = {"rows": drawn.rows, "clusters or rows": drawn.units}
+        among = {f"{name} rows": rows for name, rows in drawn.among}
+        cells["before the draw"] = {"rows": drawn.rows, "clusters or rows": drawn.units, **among}
     return cells
 
 

@@ -5,7 +5,8 @@ and Prometheus reads from one what the monitor knows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from pacbound.errors import (
@@ -14,13 +15,22 @@ from pacbound.errors import (
     RepeatedSourceError,
 )
 from pacbound.monitor.bundle import BundleMonitor
-from pacbound.monitor.monitor import Alarm, Monitor
-from pacbound.sources.batches import Progress, in_order, located
+from pacbound.monitor.monitor import CLUSTERS, Alarm, Monitor, candidates_of
+from pacbound.sources.batches import (
+    Batch,
+    Progress,
+    TableFile,
+    in_order,
+    located,
+    part_of,
+    rows_at,
+)
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths
 from pacbound.tally.columns import Rows, wanted
+from pacbound.watch import RowReading
 
 _Samples = Iterable[tuple[dict[str, str], float]]
 # What Prometheus is given: the type and the help of each family, and its samples.
@@ -102,7 +112,11 @@ def update_from_files(
     with monitor.all_or_nothing() as taken:
         rung: list[Alarm] = []
         with fingerprinting([table.path for table in tables], notation) as found:
-            for path, batch in in_order(tables, wanted(reading.slots), progress):
+            batches = in_order(tables, wanted(reading.slots), progress)
+            if CLUSTERS in reading.slots:
+                batches = _drawn(monitor, reading, tables, progress)
+                reading = reading.without(CLUSTERS)
+            for path, batch in batches:
                 with located(path):
                     alarm = monitor.update_rows(reading, Rows.of_batch(reading.slots, batch))
                 rung += [] if alarm is None else [alarm]
@@ -118,6 +132,22 @@ def update_from_files(
         if monitor.rows == before:
             raise InvalidValueError(f"{tables[0].path}: no rows, so there is nothing to take in.")
     return rung[0] if rung else None
+
+
+def _drawn(
+    monitor: Monitor, reading: RowReading, tables: Sequence[TableFile], progress: Progress | None
+) -> Iterator[tuple[Path, Batch]]:
+    """The rows that are drawn from clusters, batch by batch. The files are read twice: a cluster
+    may be spread over all of them.
+    """
+    candidates, columns, rows = candidates_of(monitor.certificate, reading), wanted(reading.slots), 0
+    for path, batch in in_order(tables, columns, part_of(progress, 0.0, 0.5)):
+        with located(path):
+            candidates.take(Rows.of_batch(reading.slots, batch))
+        rows += batch.rows
+    places, used = candidates.unused(monitor.used)
+    yield from rows_at(places, tables, columns, part_of(progress, 0.5, 0.5))
+    monitor.leave_out(rows - len(places), used)
 
 
 def prometheus_text(monitor: Monitor | BundleMonitor) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Any, ClassVar, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Final, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,13 @@ from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import Rows, reading_frame, same_length, same_rows
+from pacbound.tally.columns import Rows, Slot, reading_frame, same_length, same_rows
+from pacbound.tally.draws import Candidates, Draw
 from pacbound.tally.questions import with_article
 from pacbound.watch import RowReading
+
+# The column that names the cluster of each row.
+CLUSTERS: Final = "clusters"
 
 
 class ClassOptions(TypedDict, total=False):
@@ -271,6 +275,14 @@ class Monitor(SavedMonitor):
     from others, by clusters or weights, `promise` says which rows it is about: one of each cluster,
     or those of the distribution that the weights describe.
 
+    For a certificate by clusters a row may also bring `clusters`, the name of its patient, video or
+    speaker. The monitor then draws as the certificate did: one row of each cluster, by a key, for a
+    recall or false alarms among the positives or negatives of the cluster; with the certificate's
+    `cluster_bound`, kept as often as it was there. It remembers which clusters were used, in its
+    file, too: their later rows are left out. A row is drawn among those of one call, so pass all
+    rows of a cluster together, once they are complete. Rows that come one by one would be drawn
+    from the first of each cluster, which may differ from the others.
+
     An alarm means that the rate is above the one that was certified, or that a false alarm
     happened. Silence proves nothing, and without labels there is no evidence at all: what inputs
     look like is not watched.
@@ -391,6 +403,16 @@ class Monitor(SavedMonitor):
         return self._state.labels
 
     @property
+    def used(self) -> NDArray[np.uint64]:
+        """A hash of the name of each cluster that a row was drawn from, in order."""
+        return self._state.used.copy()
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters a row was drawn from, where `clusters` were passed."""
+        return self._state.used.size
+
+    @property
     def seen(self) -> dict[str, int]:
         """How often each outcome came."""
         return dict(zip(self._clock.watch.outcomes, self._state.seen, strict=True))
@@ -468,7 +490,12 @@ class Monitor(SavedMonitor):
                 )
             outcomes = {watch.single: outcomes}
         same_rows(**{str(name): column for name, column in outcomes.items()})
-        reading, arrays = watch.of_arrays(outcomes)
+        given = dict(outcomes)
+        clusters = given.pop(CLUSTERS, None)
+        reading, arrays = watch.of_arrays(given)
+        if clusters is not None:
+            reading = self._drawing(reading, CLUSTERS)
+            arrays = {**arrays, CLUSTERS: clusters}
         rows = Rows.of_arrays(reading.slots, arrays)
         same_length(**{slot.name: rows.columns[key] for key, slot in reading.slots.items()})
         return self.update_rows(reading, rows)
@@ -555,14 +582,50 @@ class Monitor(SavedMonitor):
         InvalidValueError, InvalidTypeError
             As from `update`.
         """
+        with self.all_or_nothing():
+            if CLUSTERS not in reading.slots:
+                return self._take(reading, rows)
+            candidates = candidates_of(self.certificate, reading)
+            candidates.take(rows)
+            places, used = candidates.unused(self._state.used)
+            self.leave_out(len(rows) - len(places), used)
+            return self._take(reading, rows.at(places)) if len(places) else self._moved(self._state)
+
+    def _take(self, reading: RowReading, rows: Rows) -> Alarm | None:
+        fresh = Evidence()
+        seen = reading.judge(rows, self._vocabulary, fresh)
+        classes = self._state.classes
+        if reading.labels is not None:
+            classes = classes.after(fresh, len(rows), self._rule, reading.labels)
+        state = self._clock.after(self._state, seen, len(rows))
+        return self._moved(replace(state, classes=classes))
+
+    def leave_out(self, rows: int, used: NDArray[np.uint64]) -> None:
+        """Count rows that were given and not drawn, and remember the clusters that were used;
+        `update` does this for arrays.
+
+        Parameters
+        ----------
+        rows
+            How many rows of the clusters were not drawn.
+        used
+            A hash of the name of each cluster that a row was drawn from: its later rows are left
+            out.
+        """
         with self._lock:
-            fresh = Evidence()
-            seen = reading.judge(rows, self._vocabulary, fresh)
-            classes = self._state.classes
-            if reading.labels is not None:
-                classes = classes.after(fresh, len(rows), self._rule, reading.labels)
-            state = self._clock.after(self._state, seen, len(rows))
-            return self._moved(replace(state, classes=classes))
+            together = np.union1d(self._state.used, used)
+            self._state = replace(self._state, used=together, rows=self._state.rows + rows)
+
+    def _drawing(self, reading: RowReading, column: str) -> RowReading:
+        """The reading of rows with the column of their clusters."""
+        drawn = self.certificate.draw
+        if drawn is None or drawn.by != "clusters":
+            raise InvalidTypeError(
+                "clusters were passed, and the certificate is not about clusters: a row of each "
+                "would be another law than the one that was certified. Leave them out; if rows in "
+                "use come in clusters, certify with clusters first."
+            )
+        return replace(reading, slots={**reading.slots, CLUSTERS: Slot("name", column)})
 
     def reading_of(self, **columns: Any) -> RowReading:
         """How the rows of a table are judged, from the names of its columns.
@@ -582,7 +645,9 @@ class Monitor(SavedMonitor):
         InvalidTypeError
             If a name is not known or missing.
         """
-        return self._clock.watch.of_columns(columns)
+        clusters = columns.pop(CLUSTERS, None)
+        reading = self._clock.watch.of_columns(columns)
+        return reading if clusters is None else self._drawing(reading, clusters)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[list[str]]:
@@ -620,7 +685,8 @@ class Monitor(SavedMonitor):
             f"delta = {exact(self.delta)}, false alarms: {self.false_alarms}"
         )
         said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
-        return f"{head}\n{said}\n{self.promise}"
+        drawn = f"\nDrawn: one row of each of {self.clusters:,} clusters." if self.clusters else ""
+        return f"{head}\n{said}{drawn}\n{self.promise}"
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -638,3 +704,13 @@ class Monitor(SavedMonitor):
         watch = self._clock.watch
         where = watch.place_name(rung.place)
         return Alarm(rung.label, rung.evidence, self.limit, where, watch.claimed)
+
+
+def candidates_of(certificate: Certificate, reading: RowReading) -> Candidates:
+    """What draws one row of each cluster, as the certificate did, from rows with clusters."""
+    drawn: Any = certificate.draw
+    trials = None
+    if drawn.among:
+        among = certificate.by.procedures[certificate.values["procedure"]].among
+        trials = replace(certificate.by.question_of(certificate), among=among).trials_among
+    return Candidates(Draw("clusters", reading.slots, drawn.seed, drawn.bound, trials), str)

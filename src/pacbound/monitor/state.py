@@ -24,6 +24,7 @@ from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, real_number
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import ClassRule, Evidence
+from pacbound.tally.draws import Numbers
 from pacbound.tally.questions import with_article
 from pacbound.watch import Counts, Seen, Watch
 
@@ -237,7 +238,8 @@ class State:
     """All about the labels so far.
 
     `rows` were given, `labels` of them are what the claim is about, and `seen` counts their
-    outcomes. `sources` are the fingerprints of the files that were taken in.
+    outcomes. `sources` are the fingerprints of the files that were taken in. `used` has a hash of
+    the name of each cluster that a row was drawn from, in order.
     """
 
     rows: int
@@ -248,6 +250,7 @@ class State:
     rung: tuple[Rung, ...] = ()
     sources: tuple[str, ...] = ()
     classes: ClassesSeen = field(default_factory=ClassesSeen)
+    used: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from pacbound.monitor.state import (
 )
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import Class, Evidence
+from pacbound.tally.document import names_from_text, names_to_text
+from pacbound.tally.draws import Numbers
 
 ONE: Final = "pacbound-monitor"
 SEVERAL: Final = "pacbound-monitor-bundle"
@@ -146,6 +148,7 @@ def written(state: State) -> dict[str, Json]:
         "alarms": list(map(_plain, state.rung)),
         "sources": list(state.sources),
         "classes": _written_classes(state.classes),
+        **({"clusters": names_to_text(state.used)} if state.used.size else {}),
     }
 
 
@@ -178,7 +181,21 @@ def read_state(part: Reader, clock: Clock) -> State:
         tuple(rung),
         tuple(part.texts("sources")),
         _read_classes(part.mapping("classes")),
+        _read_clusters(part),
     )
+
+
+def _read_clusters(part: Reader) -> Numbers:
+    try:
+        used = names_from_text(part.text("clusters") if part.has("clusters") else "")
+    except ValueError:
+        used = np.zeros(2, dtype=np.uint64)
+    if (used[1:] == used[:-1]).any():
+        raise CertificateError(
+            f"{part.place('clusters')} are not the clusters that were used, each once and in "
+            f"order. {_REMEDY}"
+        )
+    return used
 
 
 def _plain(part: Wealth | History | Rung) -> dict[str, Json]:

@@ -194,3 +194,20 @@ def in_order(
     for place, table in enumerate(tables):
         for batch in table.batches(needed, progress=part_of(progress, place * share, share)):
             yield table.path, batch
+
+
+def rows_at(
+    places: NDArray[np.int64],
+    tables: Sequence[TableFile],
+    wanted: Mapping[str, Wanted],
+    progress: Progress | None,
+) -> Iterator[tuple[Path, Batch]]:
+    """Of the rows in order, those at some rising places, in batches that are not empty."""
+    done = 0
+    for path, batch in in_order(tables, wanted, progress):
+        first, last = np.searchsorted(places, [done, done + batch.rows])
+        chosen = np.zeros(batch.rows, dtype=bool)
+        chosen[places[first:last] - done] = True
+        done += batch.rows
+        if first < last:
+            yield path, batch.where(chosen)

@@ -28,6 +28,7 @@ from pacbound.sources.batches import (
     in_order,
     located,
     part_of,
+    rows_at,
 )
 from pacbound.sources.notation import Notation
 from pacbound.sources.opening import opened
@@ -75,10 +76,15 @@ class Counting:
     """A count in the making, with the classes that it has met and what it has seen of them."""
 
     def __init__(
-        self, question: Question, rule: ClassRule | None = None, draw: Draw = EVERY_ROW
+        self,
+        question: Question,
+        rule: ClassRule | None = None,
+        draw: Draw = EVERY_ROW,
+        progress: Progress | None = None,
     ) -> None:
         self.question, self.rule, self.draw = question, rule or ClassRule(), draw
         self._coins = None if question.graded is None else Coins(question.graded)
+        self._progress = progress
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
         self.drawn: Drawn | None = None
@@ -96,6 +102,16 @@ class Counting:
     def block(self) -> int:
         """How many rows to take at a time."""
         return self._table.block
+
+    def choose(self, candidates: Candidates) -> Integers:
+        """The places of the rows that are drawn; whoever shows progress is told beforehand how many
+        will be left, where a bound makes them few.
+        """
+        said, note = candidates.forecast, getattr(self._progress, "note", None)
+        if said is not None and note is not None:
+            note(said)
+        places, self.drawn = candidates.chosen()
+        return places
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
@@ -231,7 +247,8 @@ def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) 
             "unrelated_labels is about the slow model of a cascade, or the old one that is to be "
             "replaced, and there is none here: leave it out."
         )
-    return Counting(question, rule, Draw.of(options, question, columns=columns))
+    draw = Draw.of(options, question, columns=columns)
+    return Counting(question, rule, draw, options.get("progress"))
 
 
 def _count_frame(counting: Counting, joined: ReturnedLabels | None, native: Any) -> Counted:
@@ -337,7 +354,7 @@ def _ask_arrays(counting: Counting, arrays: Mapping[str, Any]) -> list[str] | No
         counting.ids = candidates.ids()
         _ask_in_blocks(counting, rows)
         return None
-    places, counting.drawn = candidates.chosen()
+    places = counting.choose(candidates)
     with _numbered_among(len(places)):
         _ask_in_blocks(counting, rows.at(places))
     return [candidates.name] if len(rows) else None
@@ -352,17 +369,12 @@ def _ask_in_blocks(counting: Counting, rows: Rows) -> None:
 
 def _ask_drawn(counting: Counting, tables: Sequence[TableFile], progress: Progress | None) -> None:
     """Read the rows of files in order, twice: for the draw, and for the rows that are drawn."""
-    slots, done = counting.question.slots, 0
+    slots = counting.question.slots
     candidates = _candidates_in_order(counting.draw, tables, part_of(progress, 0.0, 0.5))
-    places, counting.drawn = candidates.chosen()
-    for path, batch in in_order(tables, wanted(slots), part_of(progress, 0.5, 0.5)):
-        first, last = np.searchsorted(places, [done, done + batch.rows])
-        chosen = np.zeros(batch.rows, dtype=bool)
-        chosen[places[first:last] - done] = True
-        done += batch.rows
-        if first < last:
-            with located(path), _numbered_among(int(last - first)):
-                counting.ask(Rows.of_batch(slots, batch.where(chosen)))
+    places = counting.choose(candidates)
+    for path, batch in rows_at(places, tables, wanted(slots), part_of(progress, 0.5, 0.5)):
+        with located(path), _numbered_among(batch.rows):
+            counting.ask(Rows.of_batch(slots, batch))
 
 
 def _candidates_in(draw: Draw, by: Rows) -> Candidates:

@@ -126,7 +126,7 @@ def _read(body: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _read_ids(body: Mapping[str, Json]) -> Numbers:
-    ids = _names_from_text(documents.Reader(body, "tally").text("row_ids"))
+    ids = names_from_text(documents.Reader(body, "tally").text("row_ids"))
     # Of a sum some parts may have none.
     if len(ids) > body["rows"]:
         raise ValueError(f"{len(ids)} row ids for {body['rows']} rows")
@@ -144,6 +144,7 @@ def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
         "seed": drawn.seed,
         "bound": drawn.bound,
         "names": names_to_text(drawn.names),
+        **({"among": dict(drawn.among)} if drawn.among else {}),
         **({"row_ids": names_to_text(drawn.row_ids)} if drawn.row_ids.size else {}),
     }
 
@@ -153,7 +154,8 @@ def names_to_text(names: Numbers) -> str:
     return names.astype(">u8").tobytes().hex()
 
 
-def _names_from_text(text: str) -> Numbers:
+def names_from_text(text: str) -> Numbers:
+    """Hashes that a document holds, in order."""
     names = np.frombuffer(bytes.fromhex(text), dtype=">u8").astype(np.uint64)
     if (names[1:] < names[:-1]).any():
         raise ValueError("names are not in order")
@@ -163,8 +165,8 @@ def _names_from_text(text: str) -> Numbers:
 def _read_drawn(value: Json, kept: int) -> Drawn:
     drawn = drawn_from(documents.Reader(value, "drawn"), units="units")
     part = documents.Reader(value, "drawn")
-    names = _names_from_text(part.text("names"))
-    row_ids = _names_from_text(part.text("row_ids") if part.has("row_ids") else "")
+    names = names_from_text(part.text("names"))
+    row_ids = names_from_text(part.text("row_ids") if part.has("row_ids") else "")
     numbers = (drawn.units,) if drawn.by == "clusters" else (0, drawn.units)
     of_rows = (0, drawn.rows) if drawn.by == "clusters" else (0,)
     fits = drawn.fits(kept) and len(names) in numbers and len(row_ids) in of_rows

@@ -1,8 +1,9 @@
 """Drawing rows before they are judged, where rows are not independent draws from the law of use.
 
-What is drawn is decided by a seed and by names, of clusters or of rows, never by scores or labels.
-The rows that are left are then independent draws from one law, and everything that is proven for
-such rows holds for them, about that law, with n the number of rows that are left.
+What is drawn is decided by a seed and by names, of clusters or of rows, never by scores, and by
+labels only where a claim is about the rows of one outcome. The rows that are left are then
+independent draws from one law, and everything that is proven for such rows holds for them, about
+that law, with n the number of rows that are left.
 
 **Clusters.** Clusters (patients, videos, speakers) are independent draws; the rows of one are not.
 One row is drawn from each, uniformly. Rows from different clusters are independent, and each has
@@ -10,6 +11,14 @@ the law "a random row of a random cluster", in which a large cluster weighs no m
 one. With a bound S on the sizes of all clusters that there can be, the row of a cluster of s rows
 is kept with probability s/S. For a set A of rows, P(in A and kept) = E[(rows of A)/s * s/S], which
 is E[rows of A]/S: given that it is kept, the row has the law of a random row.
+
+**Clusters among the trials.** A claim about the rows of one outcome, such as the positives, draws
+one of these from each cluster that has any, uniformly. Given which clusters have one, the drawn
+rows are independent, each a random positive row of a random cluster that has one. The number of
+positives of a cluster takes the place of its size: with a bound S the row is kept with probability
+(positives of the cluster)/S, not size/S. All rows of other outcomes are counted as they are, for
+the shares that are reported; nothing is claimed about them. When to stop collecting may depend only
+on *whether* each completed cluster has a positive.
 
 **Weights.** Rows are independent draws from p and the claim shall be about q, where w is
 proportional to q/p and at most B wherever p can draw. A row is kept with probability w/B:
@@ -49,6 +58,7 @@ from pacbound.tally.row_options import DRAWN_BY, options_about
 
 By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
 # The id of the row at a place, for a message.
 NameAt = Callable[[int], str]
 
@@ -77,6 +87,10 @@ class Drawn:
         them again is recognised. A certificate has none.
     row_ids : ndarray of uint64
         For clusters whose rows have ids: a hash of each id, in order. A certificate has none.
+    among : tuple of (str, int)
+        Clusters among the trials: the outcomes of which one row was drawn from each cluster that
+        has any, in order, each with the number of such rows before the draw. All other rows were
+        counted. Empty if one row of each cluster was drawn before labels were looked at.
 
     Examples
     --------
@@ -91,6 +105,17 @@ class Drawn:
     bound: float | None = None
     names: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
     row_ids: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
+    among: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def candidates(self) -> int:
+        """How many rows could be drawn: all, or those of the outcomes that were drawn among."""
+        return sum(rows for _, rows in self.among) if self.among else self.rows
+
+    @property
+    def others(self) -> int:
+        """How many rows were counted though nothing was drawn from them: of other outcomes."""
+        return self.rows - self.candidates
 
     def digests(self) -> dict[str, str]:
         """A digest of all names that decided what was drawn, by what they are names of: "cluster"
@@ -107,7 +132,7 @@ class Drawn:
     @property
     def way(self) -> tuple[object, ...]:
         """How it was drawn: tallies add only if they were drawn in the same way."""
-        return self.by, self.seed, self.bound
+        return self.by, self.seed, self.bound, *dict(self.among)
 
     def __add__(self, other: Drawn) -> Drawn:
         """What was drawn from two tables that share no cluster and no row."""
@@ -133,7 +158,9 @@ class Drawn:
         names = np.sort(np.concatenate([self.names, other.names]))
         row_ids = np.sort(np.concatenate([self.row_ids, other.row_ids]))
         rows, units = self.rows + other.rows, self.units + other.units
-        return Drawn(self.by, rows, units, self.seed, self.bound, names, row_ids)
+        both = zip(self.among, other.among, strict=True)
+        among = tuple((name, here + there) for (name, here), (_, there) in both)
+        return Drawn(self.by, rows, units, self.seed, self.bound, names, row_ids, among)
 
     @property
     def named(self) -> bool:
@@ -144,7 +171,11 @@ class Drawn:
         """Whether `kept` rows can have been drawn like this; what a file says need not be so."""
         if self.by == "strata":
             return self.seed is None and self.bound is None and kept == self.units == self.rows
-        if self.seed is None or not kept <= self.units <= self.rows:
+        if self.seed is None or self.units > self.rows:
+            return False
+        if self.among:
+            return self.by == "clusters" and self._fits_among(kept)
+        if kept > self.units:
             return False
         if self.by == "weights":
             return self.bound is not None and 0 < self.bound < np.inf and self.units == self.rows
@@ -152,9 +183,20 @@ class Drawn:
             return kept == self.units
         return self.bound >= 1 and self.rows <= self.units * self.bound
 
+    def _fits_among(self, kept: int) -> bool:
+        """At most one row of each outcome is drawn from a cluster, and all others are counted."""
+        trials, most = self.candidates, len(self.among) * self.units
+        drawn = kept - self.others
+        if trials > self.rows or not 0 <= drawn <= min(trials, most):
+            return False
+        if self.bound is None:
+            return drawn > 0 or trials == 0
+        return self.bound >= 1 and trials <= most * self.bound
+
     def none(self) -> Drawn:
         """The same way, with nothing drawn yet."""
-        return Drawn(self.by, 0, 0, self.seed, self.bound)
+        among = tuple((name, 0) for name, _ in self.among)
+        return Drawn(self.by, 0, 0, self.seed, self.bound, among=among)
 
 
 @dataclass(frozen=True)
@@ -167,6 +209,8 @@ class Draw:
     slots: Mapping[str, Slot]
     seed: int
     bound: float | None = None
+    # What tells the rows of each outcome that clusters are drawn among; None for all rows.
+    trials: Callable[[Rows], Mapping[str, Flags]] | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], question: Question, *, columns: bool) -> Draw:
@@ -203,7 +247,10 @@ class Draw:
         if by == "strata":
             _require_strata(asked["strata"], question)
         slots = draw_slots(asked, columns=columns)
-        return cls(by, slots, _seed(asked.get("seed", 0)), _bound(by, asked))
+        seed, bound = _seed(asked.get("seed", 0)), _bound(by, asked)
+        if by != "clusters" or not question.among:
+            return cls(by, slots, seed, bound)
+        return cls(by, {**slots, **question.trial_slots}, seed, bound, question.trials_among)
 
     @property
     def chooses(self) -> bool:
@@ -237,6 +284,7 @@ class Candidates:
         self._weights: list[Floats] = []
         self._ids: list[Numbers] = []
         self._id_names: list[Numbers] = []
+        self._trials: dict[str, list[Flags]] = {}
         self._told = hashlib.sha256(b"pacbound draw 1" + draw.by.encode())
 
     def take(self, rows: Rows) -> None:
@@ -246,6 +294,9 @@ class Candidates:
             self._tell(places, names)
             known = [self._clusters.setdefault(name, len(self._clusters)) for name in names]
             self._codes.append(np.array(known, dtype=np.int64)[places])
+            if self._draw.trials is not None:
+                for name, flags in self._draw.trials(rows).items():
+                    self._trials.setdefault(name, []).append(flags)
         elif self._draw.by == "weights":
             self._weights.append(_checked_weights(rows, self._draw.bound or 0.0))
             self._tell(self._weights[-1])
@@ -272,7 +323,7 @@ class Candidates:
         order = self._ordered(ids, codes)
         clustered = self._draw.by == "clusters"
         places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
-        if self._rows and not places.size:
+        if drawn.candidates and len(places) == drawn.others:
             weightless = self._draw.by == "weights" and not any(map(np.any, self._weights))
             why = (
                 "every weight is 0. Pass the weights of these rows."
@@ -285,6 +336,23 @@ class Candidates:
                 "void the guarantee."
             )
         return places, drawn
+
+    @property
+    def forecast(self) -> str | None:
+        """How many rows will be left, before they are drawn: what the sizes of the clusters and
+        their bound let expect. None where no bound is declared.
+        """
+        draw = self._draw
+        if draw.by != "clusters" or draw.bound is None:
+            return None
+        sizes = {name: sum(int(f.sum()) for f in flags) for name, flags in self._trials.items()}
+        kinds = [f"{name} rows" for name in sizes] or ["rows"]
+        left = [f"{size / draw.bound:,.0f}" for size in sizes.values() or [self._rows]]
+        said = " and ".join(f"{few} of the {kind}" for few, kind in zip(left, kinds, strict=True))
+        return (
+            f"cluster_bound={draw.bound:g}: about {said} will be left, drawn from "
+            f"{len(self._clusters):,} clusters with {self._rows:,} rows."
+        )
 
     @property
     def name(self) -> str:
@@ -321,28 +389,79 @@ class Candidates:
 
     def _by_cluster(self, codes: Integers, order: Integers | None) -> tuple[Integers, Drawn]:
         draw, names = self._draw, list(self._clusters)
-        sizes = np.bincount(codes, minlength=len(names))
         order = np.argsort(codes, kind="stable") if order is None else order
+        trials = self._flags
+        other = ~np.logical_or.reduce([*trials.values()]) if trials else np.zeros(0, dtype=bool)
         # The third is not used: with two, both would be others, and so would every draw.
         numbers = keyed_numbers(draw.seed, "cluster", names, each=3)
-        within = [n * size >> BITS for n, size in _pairs(numbers[:, 0], sizes)]
-        first = np.cumsum(sizes) - sizes
-        places = order[first + np.array(within, dtype=np.int64)]
-        if draw.bound is not None:
-            largest = int(sizes.max(initial=0))
-            if largest > draw.bound:
-                raise InvalidValueError(
-                    f"Cluster {names[int(sizes.argmax())]!r} has {largest} rows, more than "
-                    f"cluster_bound={draw.bound:g}: the bound must hold for every cluster that "
-                    "there can be. Find one that does without looking at these rows, or leave it "
-                    "out and speak of clusters."
-                )
-            bound = int(draw.bound)
-            kept = [n * bound < size << BITS for n, size in _pairs(numbers[:, 1], sizes)]
-            places = places[np.array(kept, dtype=bool)]
+        drawn_rows = self._one_of_each(codes, order, numbers)
+        places = np.concatenate([np.flatnonzero(other), drawn_rows])
+        among = tuple((name, int(flags.sum())) for name, flags in sorted(trials.items()))
         known, of_rows = np.sort(name_numbers(names)), self._row_ids
-        drawn = Drawn("clusters", self._rows, len(names), draw.seed, draw.bound, known, of_rows)
+        drawn = Drawn(
+            "clusters", self._rows, len(names), draw.seed, draw.bound, known, of_rows, among
+        )
         return np.sort(places), drawn
+
+    def unused(self, used: Numbers) -> tuple[Integers, Numbers]:
+        """For a monitor: the places of the rows that are drawn from clusters that were not used
+        before, rising; and a hash of the name of each cluster that is used now, whether its row was
+        kept or not, in order.
+        """
+        names = list(self._clusters)
+        _, codes = self._numbers()
+        known = name_numbers(names)
+        order = np.argsort(codes, kind="stable")
+        order = order[~np.isin(known, used)[codes[order]]]
+        numbers = keyed_numbers(self._draw.seed, "monitor", names, each=3)
+        trials = self._flags
+        tried = np.logical_or.reduce([*trials.values()]) if trials else np.ones_like(codes, bool)
+        drawn_from = np.unique(codes[order[tried[order]]])
+        places = self._one_of_each(codes, order, numbers)
+        return np.sort(places), np.sort(known[drawn_from])
+
+    @property
+    def _flags(self) -> dict[str, Flags]:
+        """Which rows are of each outcome that clusters are drawn among; none for all rows."""
+        return {name: np.concatenate(flags) for name, flags in self._trials.items()}
+
+    def _one_of_each(self, codes: Integers, order: Integers, numbers: Numbers) -> Integers:
+        """One row of each cluster; of each outcome that clusters are drawn among, one of each
+        cluster that has any.
+        """
+        trials = self._flags
+        if not trials:
+            return self._one_each(codes, order, numbers)
+        return np.concatenate(
+            [
+                self._one_each(codes, order[flags[order]], numbers, f"{name} ")
+                for name, flags in trials.items()
+            ]
+        )
+
+    def _one_each(
+        self, codes: Integers, order: Integers, numbers: Numbers, what: str = ""
+    ) -> Integers:
+        """The place of one row of each cluster, of the rows in `order`, which are side by side
+        where they are of one cluster; `what` they are, for the message.
+        """
+        names, bound = list(self._clusters), self._draw.bound
+        sizes = np.bincount(codes[order], minlength=len(names))
+        within = [n * size >> BITS for n, size in _pairs(numbers[:, 0], sizes)]
+        chosen = np.cumsum(sizes) - sizes + np.array(within, dtype=np.int64)
+        kept = sizes > 0
+        if bound is not None:
+            largest = int(sizes.max(initial=0))
+            if largest > bound:
+                raise InvalidValueError(
+                    f"Cluster {names[int(sizes.argmax())]!r} has {largest} {what}rows, more "
+                    f"than cluster_bound={bound:g}: the bound must hold for every cluster "
+                    "that there can be. Find one that does without looking at these rows, or "
+                    "leave it out and speak of clusters."
+                )
+            pairs = _pairs(numbers[:, 1], sizes)
+            kept &= np.array([n * int(bound) < size << BITS for n, size in pairs], dtype=bool)
+        return np.asarray(order[chosen[kept]], dtype=np.int64)
 
     def _kept(self, ids: Numbers) -> tuple[Integers, Drawn]:
         draw, weights = self._draw, np.concatenate([np.zeros(0), *self._weights])
@@ -391,7 +510,9 @@ def drawn_from(part: Reader, *, units: str | None) -> Drawn:
         bound: float | None = None
     else:
         bound = part.positive("bound") if by == "clusters" else part.number("bound")
-    return Drawn(by, rows, rows if units is None else part.count(units), seed, bound)
+    inside = part.mapping("among") if part.has("among") else None
+    among = () if inside is None else tuple((name, inside.count(name)) for name in inside.names())
+    return Drawn(by, rows, rows if units is None else part.count(units), seed, bound, among=among)
 
 
 def described_way(drawn: Drawn | None) -> str:
@@ -400,6 +521,7 @@ def described_way(drawn: Drawn | None) -> str:
         return "all rows as they are"
     known = {"seed": drawn.seed, "bound": drawn.bound}
     details = [f"{name} {value:g}" for name, value in known.items() if value is not None]
+    details += [f"among the {name} rows" for name, _ in drawn.among]
     return f"by {drawn.by}" + (f" ({', '.join(details)})" if details else "")
 
 

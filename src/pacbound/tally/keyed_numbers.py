@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["cluster", "row", "stratum", "coin", "name"]
+Purpose = Literal["cluster", "row", "stratum", "coin", "name", "monitor"]
 
 # Each number is below 2 to the power of this.
 BITS: Final = 64

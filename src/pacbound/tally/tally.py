@@ -130,7 +130,9 @@ class Tally:
         return replace(tally, cells=tally._cells_among(names), groups=names)
 
     @classmethod
-    def count(cls, question: Any, *columns: Any, data: Any = None, **given: Any) -> Tally:
+    def count(
+        cls, question: Any, *columns: Any, data: Any = None, among: Any = None, **given: Any
+    ) -> Tally:
         """Count the rows of a question: arrays or, with `data`, the columns that are named.
 
         Files are counted out of core, and frames inside their own engine: only counts leave it.
@@ -158,6 +160,12 @@ class Tally:
             A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, a glob, a folder, or
             several of these; strings then name its columns. In a folder partitioned as
             `day=monday`, `day` is a column. None for arrays.
+        among
+            With `clusters`: the outcome of which one row is drawn from each cluster that has any,
+            or a list of outcomes; all other rows are counted. "positive" for recall, and if left
+            out; "negative" for false alarms; both for an alarm range; "all" for precision and all
+            other questions: one row is then drawn before labels are looked at. For rollouts "safe"
+            or "unsafe", and "all" if left out.
         **given
             What rows bring, by name; and how rows are read and drawn, see `RowOptions`.
 
@@ -186,6 +194,13 @@ class Tally:
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
         asked = question if isinstance(question, Question) else question_named(question)
+        if among is not None:
+            if given.get("clusters") is None:
+                raise InvalidTypeError(
+                    f"among={among!r} is about clusters, and none are drawn from: pass clusters, "
+                    "or leave it out."
+                )
+            asked = asked.drawing_among(among)
         placed = asked.by_name(columns)
         for name in placed.keys() & given.keys():
             raise InvalidTypeError(

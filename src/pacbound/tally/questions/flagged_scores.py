@@ -13,14 +13,15 @@ also brings the danger at that state. A rollout that was lost at its start is un
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.columns import Floats, Rows, checked_scores
+from pacbound.tally.columns import Floats, Rows, Slot, checked_scores
 from pacbound.tally.questions.question import Judged, Question, RowColumn
 
 if TYPE_CHECKING:
@@ -71,6 +72,40 @@ class FlaggedScores(Question):
         cells = rows.keyed_cells(counts, "cell", self.grid)[:, None]
         return self._counted_inside(rows, counts, cells, flags)
 
+    def drawing_among(self, outcomes: Any) -> Self:
+        """The question whose clusters are drawn among the rows of some outcomes; "all" to draw
+        before labels are looked at.
+        """
+        names = (outcomes,) if isinstance(outcomes, str) else tuple(outcomes)
+        if names == ("all",):
+            return replace(self, among=())
+        chosen = tuple(name for name in self.outcomes if name in names)
+        # A lost rollout may be safe or unsafe, so it could be drawn twice.
+        if not names or len(chosen) != len(names) or (len(chosen) > 1 and self._may_be_lost):
+            listed = " or ".join(map(repr, self.outcomes))
+            both = "" if self._may_be_lost else ", or both in a list"
+            raise InvalidValueError(
+                f"among={outcomes!r} is not what clusters can be drawn among: expected {listed}"
+                f"{both}, or 'all' to draw before labels are looked at."
+            )
+        return replace(self, among=chosen)
+
+    @property
+    def trial_slots(self) -> Mapping[str, Slot]:
+        """The truth values; and scores, where they say which rollouts were lost."""
+        score, flag, *_ = (column.name for column in self.columns)
+        return {name: self.slots[name] for name in (flag, *([score] * self._may_be_lost))}
+
+    def trials_among(self, rows: Rows) -> dict[str, NDArray[np.bool_]]:
+        """Which rows are of each outcome that clusters are drawn among. A lost rollout is one of
+        the unsafe, and one of the safe where clusters are drawn among these.
+        """
+        score, flag, *_ = (column.name for column in self.columns)
+        flags = rows.flags(flag)
+        lost = rows.numbers(score) == -np.inf if self._may_be_lost else np.zeros_like(flags)
+        found = dict(zip(self.outcomes, (~flags | lost, flags | lost), strict=True))
+        return {name: found[name] for name in self.among}
+
     @property
     def _may_be_lost(self) -> bool:
         return self.lost_is is not None
@@ -114,6 +149,7 @@ SCORE_BY_POSITIVE = FlaggedScores(
     ),
     outcomes=("negative", "positive"),
     labelled_by=("positive",),
+    among=("positive",),
 )
 ROLLOUTS = FlaggedScores(
     kind="shield",

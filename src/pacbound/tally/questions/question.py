@@ -197,6 +197,9 @@ class Question(ABC):
         What the model is called that labels are held against, where there are several.
     everyone : tuple of str
         The group that all rows are in, where groups overlap and there is one.
+    among : tuple of str
+        The outcomes that clusters are drawn among, where there are clusters: one row of each such
+        outcome from each cluster that has any. Empty to draw before labels are looked at.
     slots : mapping of str to Slot
         The columns that each row brings, once they are known.
     scope : str
@@ -230,6 +233,7 @@ class Question(ABC):
     counts_inside: bool = True
     reference: str = "slow model"
     everyone: tuple[str, ...] = ()
+    among: tuple[str, ...] = ()
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
     members: tuple[str, ...] = ()
@@ -300,6 +304,27 @@ class Question(ABC):
         overlapping: Scope = "overlapping-groups"
         own = replace(own, slots={**own.slots, **slots}, scope=overlapping, members=members)
         return own, {**arrays, **dict(zip(slots, columns.values(), strict=True))}
+
+    def drawing_among(self, outcomes: Any) -> Self:
+        """The question whose clusters are drawn among the rows of some outcomes; "all" to draw
+        before labels are looked at.
+        """
+        names = (outcomes,) if isinstance(outcomes, str) else tuple(outcomes)
+        if names == ("all",):
+            return replace(self, among=())
+        raise InvalidValueError(
+            f"among={outcomes!r}: the rows of {with_article(self.kind)} are drawn before their "
+            "outcome is looked at. Leave it out."
+        )
+
+    @property
+    def trial_slots(self) -> Mapping[str, Slot]:
+        """The columns that `trials_among` looks at."""
+        return {}
+
+    def trials_among(self, rows: Rows) -> dict[str, NDArray[np.bool_]]:  # noqa: ARG002
+        """Which rows are of each outcome that clusters are drawn among."""
+        return {}
 
     def check_layout(self, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""

@@ -1,0 +1,158 @@
+"""A monitor of a certificate by clusters draws one row of each, and no cluster twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Monitor, calibrate, certify_recall, certify_shield
+from pacbound.documents import digest
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.monitor import update_from_files
+
+
+def _rows(patients: int, *, seed: int, first: int = 0, missed: float = 0.05) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    patient = first + np.repeat(np.arange(patients), rng.integers(1, 6, size=patients))
+    positive = rng.random(len(patient)) < 0.3
+    low = (rng.random(patients) < missed)[patient - first]
+    score = np.where(positive & ~low, 0.9, 0.1)
+    return {"score": score, "positive": positive, "clusters": patient}
+
+
+CERTIFIED = certify_recall(**_rows(1000, seed=0), target=0.85, delta=0.05)
+USE = _rows(400, seed=1, first=10_000)
+
+
+def _monitor() -> Monitor:
+    return Monitor(CERTIFIED, delta=1e-3)
+
+
+def test_each_cluster_with_a_positive_is_one_label_and_its_later_rows_none() -> None:
+    monitor = _monitor()
+    with_positive = len(set(USE["clusters"][USE["positive"]].tolist()))
+    assert monitor.update(USE) is None
+    assert monitor.labels == monitor.clusters == with_positive
+    assert monitor.rows == len(USE["score"])
+    before = monitor.evidence
+    assert monitor.update(USE) is None
+    assert (monitor.labels, monitor.evidence) == (with_positive, before)
+    assert f"one row of each of {with_positive:,} clusters" in monitor.summary()
+
+
+def test_a_cluster_that_had_no_positive_may_still_bring_one() -> None:
+    monitor = _monitor()
+    monitor.update({"score": [0.1], "positive": [False], "clusters": ["p"]})
+    assert monitor.clusters == 0
+    monitor.update({"score": [0.9, 0.9], "positive": [True, True], "clusters": ["p", "p"]})
+    assert (monitor.clusters, monitor.labels) == (1, 1)
+
+
+def test_clusters_may_come_in_any_parts_that_are_whole() -> None:
+    whole, parts = _monitor(), _monitor()
+    whole.update(USE)
+    for low, high in ((10_000, 10_100), (10_100, 10_400)):
+        inside = (USE["clusters"] >= low) & (USE["clusters"] < high)
+        parts.update({name: column[inside] for name, column in USE.items()})
+    assert parts.evidence == whole.evidence
+    assert np.array_equal(parts.used, whole.used)
+
+
+def test_the_state_keeps_the_clusters_that_were_used(tmp_path: Path) -> None:
+    monitor, path = _monitor(), tmp_path / "state.json"
+    monitor.update(USE)
+    monitor.save(path)
+    again = Monitor.load(path, CERTIFIED)
+    assert np.array_equal(again.used, monitor.used)
+    again.update(USE)
+    assert again.labels == monitor.labels
+    document = json.loads(path.read_text())
+    assert len(document["clusters"]) == 16 * monitor.clusters
+    for changed in (
+        document["clusters"][16:] + document["clusters"][:16],
+        document["clusters"] + document["clusters"][-16:],
+        "no digits",
+        7,
+    ):
+        other = {**document, "clusters": changed}
+        other["digest"] = digest({k: v for k, v in other.items() if k != "digest"})
+        path.write_text(json.dumps(other))
+        with pytest.raises(CertificateError):
+            Monitor.load(path, CERTIFIED)
+
+
+def test_files_and_frames_draw_what_arrays_do(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"s": USE["score"], "y": USE["positive"], "p": USE["clusters"]})
+    columns = {"score": "s", "positive": "y", "clusters": "p"}
+    expected, of_frame, of_files = _monitor(), _monitor(), _monitor()
+    expected.update(USE)
+    of_frame.update(frame, columns=columns)
+    # The rows of a cluster may be in two files.
+    frame[:500].to_csv(tmp_path / "a.csv", index=False)
+    frame[500:].to_csv(tmp_path / "b.csv", index=False)
+    update_from_files(of_files, tmp_path, columns=columns)
+    for monitor in (of_frame, of_files):
+        assert monitor.evidence == expected.evidence
+        assert (monitor.rows, monitor.labels) == (expected.rows, expected.labels)
+        assert np.array_equal(monitor.used, expected.used)
+
+
+def test_an_error_leaves_no_cluster_used() -> None:
+    monitor = _monitor()
+    broken = {**USE, "score": USE["score"] * 3}
+    with pytest.raises(InvalidValueError):
+        monitor.update(broken)
+    assert (monitor.clusters, monitor.rows) == (0, 0)
+
+
+def test_clusters_are_refused_where_the_claim_is_about_rows() -> None:
+    rows = _rows(1000, seed=0)
+    plain = certify_recall(rows["score"], rows["positive"], target=0.85, delta=0.05)
+    with pytest.raises(InvalidTypeError, match="certificate is not about clusters"):
+        Monitor(plain, delta=1e-3).update(USE)
+
+
+def test_a_bound_keeps_as_many_as_the_certificate_did() -> None:
+    rows = _rows(4000, seed=0)
+    made = certify_recall(**rows, target=0.8, delta=0.05, cluster_bound=5)
+    monitor = Monitor(made, delta=1e-3)
+    monitor.update(USE)
+    positives = int(USE["positive"].sum())
+    assert monitor.labels == pytest.approx(positives / 5, rel=0.3)
+    assert monitor.clusters > monitor.labels
+    with pytest.raises(InvalidValueError, match="more than cluster_bound=5"):
+        monitor.update({"score": [0.9] * 6, "positive": [True] * 6, "clusters": ["p"] * 6})
+
+
+def test_a_claim_about_all_rows_draws_before_labels() -> None:
+    rng = np.random.default_rng(2)
+    patient = np.repeat(np.arange(300), 3)
+    right = rng.random(900) < 0.8
+    made = calibrate(np.full(900, 0.75), right, delta=0.05, n_bins=1, clusters=patient)
+    monitor = Monitor(made, delta=1e-3)
+    monitor.update({"confidence": np.full(900, 0.75), "correct": right, "clusters": patient})
+    assert (monitor.labels, monitor.clusters) == (300, 300)
+    shield = certify_shield(np.full(900, 0.1), ~right, xi=0.5, delta=0.05, clusters=patient)
+    watching = Monitor(shield, delta=1e-3)
+    watching.update({"unsafe": ~right, "clusters": patient})
+    assert watching.labels == 300
+
+
+def test_all_rows_of_clusters_ring_falsely_and_the_drawn_ones_rarely() -> None:
+    """Patients are missed or found with all their rows, at the very rate that is allowed."""
+    false = {"drawn": 0, "all": 0}
+    for run in range(60):
+        rows = _rows(300, seed=100 + run, first=10**6 * (run + 1), missed=0.15)
+        big = {name: np.repeat(column, 8) for name, column in rows.items()}
+        drawn, every = (Monitor(CERTIFIED, delta=0.05) for _ in range(2))
+        false["drawn"] += drawn.update(big) is not None
+        del big["clusters"]
+        false["all"] += every.update(big) is not None
+    assert false["drawn"] <= 8
+    assert false["all"] > 20
