@@ -2452,12 +2452,13 @@ def _check_claim(claim: Part, report: Report) -> None:
             return
         if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
-            _require_drawn_among(claim)
             report.trusted.append("how rows were drawn")
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
             report.trusted.append("how outcomes were graded, and the coins that were tossed")
         CHECKS[claim.value["kind"]](claim, report)
+        if claim.value.get("drawn") is not None:
+            _require_drawn_among(claim)
     except WrongError as error:
         report.wrong.append(str(error))
 
