@@ -140,7 +140,11 @@ def _drawn(
     """The rows that are drawn from clusters, batch by batch. The files are read twice: a cluster
     may be spread over all of them.
     """
-    candidates, columns, rows = candidates_of(monitor.certificate, reading), wanted(reading.slots), 0
+    candidates, columns, rows = (
+        candidates_of(monitor.certificate, reading),
+        wanted(reading.slots),
+        0,
+    )
     for path, batch in in_order(tables, columns, part_of(progress, 0.0, 0.5)):
         with located(path):
             candidates.take(Rows.of_batch(reading.slots, batch))
