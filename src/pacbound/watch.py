@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import Bets, difference_bets, loss_bets
-from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import QUALITY, Rows, Slot, only_known, scaled
+from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions.question import Judged
 
 Flags = NDArray[np.bool_]
@@ -77,6 +78,13 @@ class RowReading:
         """The same, where a column is not read."""
         kept = {key: slot for key, slot in self.slots.items() if key != column}
         return replace(self, slots=kept)
+
+    def by_class(self, positive: Any) -> RowReading:
+        """The same where truth values are written as classes, of which `positive` counts."""
+        if positive is None:
+            return self
+        flags = [key for key, slot in self.slots.items() if slot.kind == "flag"]
+        return replace(self, slots=by_class(self.slots, flags, positive, ClassRule()))
 
     def written(self, scale: float | None) -> RowReading:
         """The same where a score of 1 is written as `scale`."""

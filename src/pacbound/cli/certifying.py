@@ -35,6 +35,7 @@ from pacbound.cli.rows import (
     DRAWN,
     GRADED,
     PIPED,
+    POSITIVE,
     RELATED,
     FilesArgument,
     RowChoices,
@@ -225,6 +226,8 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     compared = [column for column in claim.question.columns if column.holds == "class"]
     several = any(column.several for column in compared)
     classes = () if len(compared) < 2 else RELATED if several else CLASSES
+    if any(column.holds == "flag" for column in claim.question.columns):
+        classes = tuple(dict.fromkeys((*POSITIVE, *classes)))
     strata = ("strata",) if "n_bins" in claim.counts_by else ()
     graded = GRADED if claim.question.tosses else ()
     return (*classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)

@@ -31,6 +31,7 @@ from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
 from pacbound.tally.columns import Rows
 from pacbound.tally.questions import with_article
+from pacbound.tally.row_options import POSITIVE
 
 # Seconds after which the state of a stream that does not pause is saved again.
 FLUSHED = 1.0
@@ -203,7 +204,7 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
     """
     roles, drawn = watch_of(certificate).roles, certificate.draw
     clusters = [CLUSTERS] if drawn is not None and drawn.by == "clusters" else []
-    found = chosen(certificate, [*roles, *clusters], named)
+    found = chosen(certificate, [*roles, *clusters, POSITIVE], named)
     if CLUSTERS not in named:
         # One row of each cluster may be in the files already: the monitor draws if it is told to.
         found.pop(CLUSTERS, None)

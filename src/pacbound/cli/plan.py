@@ -166,7 +166,7 @@ def pilot(
     edges: Annotated[str | None, option("Calibration: edges fixed beforehand: 0,0.5,0.9,1")] = None,
     column: ColumnOption = None,
     *,
-    rows: Annotated[RowChoices, (*RELATED, "labels", *PIPED, *COUNTED)],
+    rows: Annotated[RowChoices, (*RELATED, "positive_class", "labels", *PIPED, *COUNTED)],
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> int:

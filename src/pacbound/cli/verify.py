@@ -57,7 +57,7 @@ def verify(
     ] = None,
     column: ColumnOption = None,
     *,
-    rows: Annotated[RowChoices, (*CLASSES, "labels", *PIPED, *COUNTED)],
+    rows: Annotated[RowChoices, (*CLASSES, "positive_class", "labels", *PIPED, *COUNTED)],
     patient: PatientOption = False,
     exact: Annotated[
         bool, option("--exact", "Check it again in exact arithmetic, by code that shares nothing.")

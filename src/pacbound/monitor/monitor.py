@@ -32,6 +32,7 @@ from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import Rows, Slot, reading_frame, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw
 from pacbound.tally.questions import with_article
+from pacbound.tally.row_options import POSITIVE
 from pacbound.watch import RowReading
 
 # The column that names the cluster of each row.
@@ -446,7 +447,8 @@ class Monitor(SavedMonitor):
         outcomes
             A mapping from the names that the kind of certificate asks for to columns of equal
             length. For a shield a column of flags will do, and for a cascade one of losses in -1,
-            0, 1. Or, with `columns`, a frame of pandas, Polars or PyArrow; for files there is
+            0, 1. Where truth values are written as classes, `positive_class` is the one that
+            counts. Or, with `columns`, a frame of pandas, Polars or PyArrow; for files there is
             `update_from_files`.
         columns
             For a frame: the names of its columns, by the names that the kind of certificate asks
@@ -489,10 +491,11 @@ class Monitor(SavedMonitor):
                     f"{{{', '.join(f'{name!r}: …' for name in watch.columns)}}}."
                 )
             outcomes = {watch.single: outcomes}
-        same_rows(**{str(name): column for name, column in outcomes.items()})
+        same_rows(**{str(name): column for name, column in outcomes.items() if name != POSITIVE})
         given = dict(outcomes)
-        clusters = given.pop(CLUSTERS, None)
+        clusters, positive = given.pop(CLUSTERS, None), given.pop(POSITIVE, None)
         reading, arrays = watch.of_arrays(given)
+        reading = reading.by_class(positive)
         if clusters is not None:
             reading = self._drawing(reading, CLUSTERS)
             arrays = {**arrays, CLUSTERS: clusters}
@@ -645,8 +648,8 @@ class Monitor(SavedMonitor):
         InvalidTypeError
             If a name is not known or missing.
         """
-        clusters = columns.pop(CLUSTERS, None)
-        reading = self._clock.watch.of_columns(columns)
+        clusters, positive = columns.pop(CLUSTERS, None), columns.pop(POSITIVE, None)
+        reading = self._clock.watch.of_columns(columns).by_class(positive)
         return reading if clusters is None else self._drawing(reading, clusters)
 
     @contextmanager

@@ -17,6 +17,7 @@ MISSING: Final = -1
 
 EXACT_FLOATS: Final = 2.0**53
 _CLOSE: Final = 2**16
+_LISTED: Final = 5
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class Values:
     def at(self, rows: NDArray[np.int64]) -> Values:
         """The rows at some places, in this order."""
         return Values(self.distinct, self.places[rows], self.typed)
+
+
+def which_class(found: Sequence[Any]) -> str:
+    """What to do about classes that stand where truth values are expected."""
+    listed = ", ".join(map(repr, found[:_LISTED]))
+    more = f", … ({len(found)} in all)" if len(found) > _LISTED else ""
+    return (
+        f"If it holds classes ({listed}{more}), say which of them counts: positive_class="
+        f"{found[-1]!r}, on the command line --positive-class {found[-1]}."
+    )
 
 
 def is_missing(value: Any) -> bool:

@@ -131,10 +131,10 @@ class ClassRule:
             raise InvalidValueError(
                 f"unseen_labels={unseen_labels} is not a share of the rows: expected 0 to 1."
             )
-        listed = None if classes is None else _both_readings(_several(classes), "classes")
+        listed = None if classes is None else both_readings(_several(classes), "classes")
         if listed is not None and not listed:
             raise InvalidValueError("classes is empty: list all classes, or leave it out.")
-        codes = frozenset() if missing is None else _both_readings(_several(missing), "missing")
+        codes = frozenset() if missing is None else both_readings(_several(missing), "missing")
         return cls(listed, codes, share, bool(unrelated_labels))
 
     def listed(self) -> dict[str, list[Class] | None]:
@@ -303,8 +303,8 @@ class Evidence:
         if not self.labelled & predicted:
             raise InvalidValueError(
                 f"{labels} and {', '.join(self.predicted)} have no class in common, so every "
-                f"prediction would count as wrong. Labels: {_some(self.labelled)}. Predictions: "
-                f"{_some(predicted)}. {_likely_cause(self.labelled, predicted)}"
+                f"prediction would count as wrong. Labels: {some(self.labelled)}. Predictions: "
+                f"{some(predicted)}. {_likely_cause(self.labelled, predicted)}"
             )
         if rule.classes is None:
             self._check_each_model(labels)
@@ -320,7 +320,7 @@ class Evidence:
         if not _types(self.labelled) <= _types(predicted):
             strange = {found for found in self.labelled if type(found) not in _types(predicted)}
             raise InvalidValueError(
-                f"{labels} holds {_some(strange)}, and the predictions are {_some(predicted)}: "
+                f"{labels} holds {some(strange)}, and the predictions are {some(predicted)}: "
                 f"numbers never equal text. {_likely_cause(strange, predicted)}"
             )
         if rule.classes is None:
@@ -335,7 +335,7 @@ class Evidence:
         for model, classes in self.predicted.items():
             if classes and slow and not _types(classes) & _types(slow):
                 raise InvalidValueError(
-                    f"{model} holds {_some(classes)} and {self.slow} {_some(slow)}, which are "
+                    f"{model} holds {some(classes)} and {self.slow} {some(slow)}, which are "
                     "never equal: numbers on one side and names on the other. Name classes one way."
                 )
 
@@ -351,14 +351,14 @@ class Evidence:
         # Divided, as whoever names the share does: 0.29 * 100 is below 29.
         if not total or total / rows <= rule.unseen_labels:
             return
-        sides = f"Labels: {_some(self.labelled)}. Predictions: {_some(predicted)}."
+        sides = f"Labels: {some(self.labelled)}. Predictions: {some(predicted)}."
         found = unseen or lost
         said = f"{labels} holds classes that no model predicts in any row: {_counted(unseen)}"
         why = "On such rows every model counts as wrong"
         if not unseen:
             said = f"{labels} holds classes that {self.slow} never predicts: {_counted(lost)}"
             why = f"On such rows another model is right and {self.slow} seems wrong"
-            sides = f"Labels: {_some(self.labelled)}. {self.slow}: {_some(by_slow)}."
+            sides = f"Labels: {some(self.labelled)}. {self.slow}: {some(by_slow)}."
         raise InvalidValueError(
             f"{said}; {total} of {rows} rows in all. {why}. {sides} "
             f"{_likely_cause(set(found), predicted if unseen else by_slow)} If these are classes "
@@ -374,7 +374,7 @@ class Evidence:
         for model, classes in self.predicted.items():
             if classes and not _types(classes) & _types(self.labelled):
                 raise InvalidValueError(
-                    f"{model} holds {_some(classes)} and {labels} {_some(self.labelled)}, which "
+                    f"{model} holds {some(classes)} and {labels} {some(self.labelled)}, which "
                     "are never equal: numbers on one side and names on the other. Name classes "
                     "one way."
                 )
@@ -402,7 +402,7 @@ def not_a_class(where: str, value: Any, why: str, rows: int, rule: ClassRule) ->
     if why == _HALF:
         return InvalidValueError(f"{said}: decode it again, or rename it.")
     if why == _NOT_LISTED and rule.classes is not None:
-        return InvalidValueError(f"{said}: expected one of {_some(rule.classes)}.")
+        return InvalidValueError(f"{said}: expected one of {some(rule.classes)}.")
     error = InvalidValueError if isinstance(shown, (float, str)) else InvalidTypeError
     return error(
         f"{said}: expected classes, which are whole numbers below 2**53 or names."
@@ -418,7 +418,7 @@ def _several(values: Any) -> list[Any]:
     return list(values)
 
 
-def _both_readings(values: Sequence[Any], name: str) -> frozenset[Class]:
+def both_readings(values: Sequence[Any], name: str) -> frozenset[Class]:
     """The classes that are listed; text stands for itself and for the number that it reads as."""
     found: set[Class] = set()
     for value in values:
@@ -445,7 +445,8 @@ def _is_whole(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _some(classes: Iterable[Class]) -> str:
+def some(classes: Iterable[Class]) -> str:
+    """A few of the classes, for a message."""
     ordered = _sorted(classes)
     listed = ", ".join(map(repr, ordered[:_LISTED]))
     return f"{listed}, … ({len(ordered)} in all)" if len(ordered) > _LISTED else listed

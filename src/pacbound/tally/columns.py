@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, ColumnKind, Wanted
 from pacbound.sources.notation import shown, unscaled
-from pacbound.sources.values import Values, grade_hint, is_missing, values_of
+from pacbound.sources.values import Values, grade_hint, is_missing, values_of, which_class
 from pacbound.stats.arguments import truth_value
 
 if TYPE_CHECKING:
     from pacbound.tally.classes import Vocabulary
+    from pacbound.tally.positive_class import PositiveClass
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -141,16 +142,19 @@ def as_flags(values: Any, name: str, *, start: int = 0) -> NDArray[np.bool_]:
         # A mask of other bytes viewed as bool holds True as 2 or 255, and these bytes are counted.
         return np.asarray(array != 0)
     if array.dtype.kind not in "fiu":
+        is_text = array.dtype.kind in "UT" and array.size
+        hint = f" {which_class(np.unique(array.astype(str)).tolist())}" if is_text else ""
         raise InvalidTypeError(
-            f"{name} has dtype {array.dtype}: expected booleans, or numbers that are 0 or 1."
+            f"{name} has dtype {array.dtype}: expected booleans, or numbers that are 0 or 1.{hint}"
         )
     flags: NDArray[np.bool_] = array == 1
     legal = flags | (array == 0)
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
+        hint = grade_hint(array[row]) or f" {which_class(np.unique(array).tolist())}"
         raise InvalidValueError(
             f"{name}[{start + row}] is {array[row]}: expected True or False, or 0 or 1. For "
-            f"predictions pass predictions == labels.{grade_hint(array[row])}"
+            f"predictions pass predictions == labels.{hint}"
         )
     return flags
 
@@ -346,6 +350,8 @@ class Slot:
         What it is called where it comes from, for messages and for reading it.
     scale : float or None
         For scores: what a score of 1 is written as, if not as 1.
+    positive : PositiveClass or None
+        For truth values: the class that counts, if the column holds classes.
 
     Examples
     --------
@@ -356,6 +362,12 @@ class Slot:
     kind: ColumnKind
     name: str
     scale: float | None = None
+    positive: PositiveClass | None = None
+
+    @property
+    def read_as(self) -> ColumnKind:
+        """What a source delivers it as."""
+        return self.kind if self.positive is None else "class"
 
     @property
     def shown(self) -> str:
@@ -450,7 +462,7 @@ class Rows:
 
 def wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
     """What is wanted of files, for these slots."""
-    return {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
+    return {key: Wanted(slot.name, slot.read_as) for key, slot in slots.items()}
 
 
 def batch_scores(batch: Batch, column: str, scale: float | None = None) -> Floats:
@@ -467,6 +479,8 @@ def _taken_in(values: Any, slot: Slot) -> Any:
         case "number or nothing":
             return unscaled(as_numbers_with_gaps(values, slot.name), slot.scale)
         case "flag":
+            if slot.positive is not None:
+                return slot.positive.flags(values_of(values, slot.name), slot.name)
             return as_flags(values, slot.name)
         case "class":
             return values_of(values, slot.name)
@@ -483,6 +497,8 @@ def _of_batch(batch: Batch, slot: Slot) -> Any:
             numbers = numeric(batch.numbers(slot.name, missing=True), slot.name)
             return unscaled(_one_column(numbers, slot.name), slot.scale)
         case "flag":
+            if slot.positive is not None:
+                return slot.positive.flags(batch.values(slot.name), slot.name, batch.start)
             return as_flags(batch.flags(slot.name), slot.name, start=batch.start)
         case "class":
             return batch.values(slot.name)

@@ -51,9 +51,10 @@ from pacbound.tally.columns import (
 from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers, draw_slots
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
+from pacbound.tally.positive_class import by_class, require_seen
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
-from pacbound.tally.row_options import DRAWN_BY, ROWS, options_about
+from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
 from pacbound.tally.table import CountTable, Fingerprint, histogram_names, own_name, together
 
 
@@ -149,6 +150,7 @@ class Counting:
 
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
+        require_seen(self.question.slots)
         if has_classes(self.question):
             self.evidence.check(self.rule, self.rows, self._labels)
         matches = self.evidence.matches(self.rule)
@@ -186,6 +188,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         by = {name: options[name] for name in DRAWN_BY if name in options}
         same_rows(**columns, **by)
         own, arrays = question.of_arrays(**columns)
+        own = _by_class(own, options)
         own = _graded(own, options, columns=False)
         counting = _counting(own, options, columns=False)
         names = _ask_arrays(counting, {**arrays, **by})
@@ -198,7 +201,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
     if is_equal_mass(columns.get("edges")):
         scores = scores_in(columns["confidence"], data, options)
         columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
-    own = question.of_columns(**columns)
+    own = _by_class(question.of_columns(**columns), options)
     own = _graded(own, options, columns=True)
     if notation.scale is not None:
         own = replace(own, slots=scaled(own.slots, notation.scale))
@@ -230,12 +233,29 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
     return replace(question, slots=slots, graded=Graded.of(options), counts_inside=False)
 
 
+def _by_class(question: Question, options: Mapping[str, Any]) -> Question:
+    """The question, where its truth values are written as classes; rows are then judged here."""
+    given = options.get(POSITIVE)
+    if given is None:
+        return question
+    flags = [column.name for column in question.columns if column.holds == "flag"]
+    slots = by_class(question.slots, flags, given, _class_rule(options))
+    return replace(question, slots=slots, counts_inside=False)
+
+
+def _class_rule(options: Mapping[str, Any]) -> ClassRule:
+    given = options_about("classes", options)
+    given.pop(POSITIVE, None)
+    return ClassRule.of(**given)
+
+
 def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) -> Counting:
     """A count that has not begun, if what is said about classes goes with the question."""
     if not options:
         return Counting(question)
     given = options_about("classes", options)
-    rule, silent = ClassRule.of(**given), ClassRule()
+    rule, silent = _class_rule(options), ClassRule()
+    given.pop(POSITIVE, None)
     said = [name for name in given if getattr(rule, name) != getattr(silent, name)]
     if said and not has_classes(question):
         raise InvalidTypeError(
@@ -487,7 +507,8 @@ def _numbered_among(rows: int) -> Iterator[None]:
 
 def has_classes(question: Question) -> bool:
     """Whether rows bring classes, which must be comparable."""
-    return any(slot.kind == "class" for slot in question.slots.values())
+    slots = question.slots.values()
+    return any(slot.kind == "class" or slot.positive is not None for slot in slots)
 
 
 def _require_fitting(

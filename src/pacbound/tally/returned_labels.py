@@ -104,7 +104,7 @@ class ReturnedLabels:
             )
         slot = question.slots[key]
         vocabulary = Vocabulary(rule)
-        read: Codes = vocabulary.codes if slot.kind == "class" else _truth_values
+        read: Codes = vocabulary.codes if slot.read_as == "class" else _truth_values
         known_by = [other for name, other in question.slots.items() if name != key]
         found = (
             _of_files(source, slot, known_by, read, notation)
@@ -116,7 +116,7 @@ class ReturnedLabels:
         chosen = answered[np.argsort(numbers[answered], kind="stable")]
 
         def labels(some: Integers) -> Any:
-            if slot.kind != "class":
+            if slot.read_as != "class":
                 return some == 1
             return Values(list(vocabulary.names()), some)
 

@@ -90,6 +90,14 @@ class RowOptions(TypedDict, total=False):
     missing: Annotated[
         Any, Row("What stands for a missing class, for example NA or -1.", "classes", option=str)
     ]
+    positive_class: Annotated[
+        Any,
+        Row(
+            "The class that counts, where truth values are written as classes: ill",
+            "classes",
+            option=str,
+        ),
+    ]
     unseen_labels: Annotated[
         float,
         Row(
@@ -185,6 +193,10 @@ ROWS: Final[Mapping[str, Row]] = {
     name: next(part for part in get_args(hint) if isinstance(part, Row))
     for name, hint in get_type_hints(RowOptions, include_extras=True).items()
 }
+
+# The class that counts, where truth values are written as classes; certificates keep it beside the
+# names of the columns.
+POSITIVE: Final = "positive_class"
 
 # The options that are columns: rows are drawn by them.
 DRAWN_BY: Final = tuple(name for name, row in ROWS.items() if row.column)

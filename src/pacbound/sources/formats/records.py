@@ -25,7 +25,7 @@ except ImportError:
     ) from None
 
 from pacbound.sources.notation import FALSE, TRUE
-from pacbound.sources.values import MISSING, Values, grade_hint
+from pacbound.sources.values import MISSING, Values, grade_hint, which_class
 
 # What Arrow raises about a file that it cannot read.
 UnreadableError = (pyarrow.ArrowException, OSError)
@@ -76,7 +76,8 @@ class RecordRows:
             return flags_in(column, name, self.start)
         if not (_holds_numbers(column) or pyarrow.types.is_boolean(column.type)):
             raise InvalidTypeError(
-                f"{name} has type {column.type}: expected booleans, or numbers that are 0 or 1."
+                f"{name} has type {column.type}: expected booleans, or numbers that are 0 or 1. "
+                f"{which_class(_some(column))}"
             )
         self._refuse_null(column, name, "expected true or false, or 1 or 0")
         if pyarrow.types.is_boolean(column.type):
@@ -218,11 +219,17 @@ def flags_in(column: Any, name: str, start: int) -> NDArray[np.bool_]:
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         value, count = column[row].as_py(), int((~legal).sum())
+        hint = grade_hint(value) or f" {which_class(_some(column))}"
         raise InvalidValueError(
             f"{name}[{start + row}] is {value!r} ({count} such values): expected true or false, or "
-            f"1 or 0. For predictions and labels name both columns instead.{grade_hint(value)}"
+            f"1 or 0. For predictions and labels name both columns instead.{hint}"
         )
     return true
+
+
+def _some(column: Any) -> list[str]:
+    """The distinct values of a column, in order."""
+    return sorted(map(str, pc.unique(column).to_pylist()))
 
 
 def names_in(column: Any, name: str, start: int) -> NDArray[Any]:

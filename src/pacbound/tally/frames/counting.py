@@ -137,7 +137,7 @@ def _value(frame: Frame, slot: Slot) -> nw.Expr:
     if slot.kind in ("number", "number or nothing"):
         return number(frame, slot.name)
     dtype, column = typed(frame, slot.name)
-    if slot.kind == "flag":
+    if slot.read_as == "flag":
         flags = is_boolean(frame, slot.name, slot.name)
         return column if flags else number(frame, slot.name)
     return column.cast(nw.String) if isinstance(dtype, (nw.Categorical, nw.Enum)) else column

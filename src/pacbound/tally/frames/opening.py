@@ -18,10 +18,13 @@ import narwhals as nw
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.sources.values import which_class
 from pacbound.stats.arguments import one_of
 
 Frame: TypeAlias = "nw.LazyFrame[Any]"
 
+# So many values are looked at for a message.
+_EXAMPLES: Final = 5
 _LARGEST_WHOLE: Final = 2.0**53
 _WIDER_THAN_FLOAT64: Final = (nw.Int64(), nw.UInt64())
 _ENGINES: Final = (
@@ -134,8 +137,11 @@ def is_boolean(frame: Frame, column: str, name: str) -> bool:
     """Whether a column of truth values holds booleans, and not numbers."""
     dtype = frame.collect_schema()[column]
     if dtype != nw.Boolean and not dtype.is_numeric():
+        some = frame.select(nw.col(column).cast(nw.String)).unique().head(_EXAMPLES).collect()
+        found = sorted(map(str, some.get_column(column).to_list()))
         raise InvalidTypeError(
             f"{name} has type {dtype}: expected booleans, or numbers that are 0 or 1."
+            + (f" {which_class(found)}" if found else "")
         )
     return bool(dtype == nw.Boolean)
 
