@@ -13,6 +13,7 @@ from typing import Any
 from pacbound.claims.certificate import Certificate
 from pacbound.cli.options import names
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.row_options import POSITIVE
 
 # Columns that are not read once another one is named.
 _INSTEAD = {
@@ -59,6 +60,12 @@ def require_roles(named: Mapping[str, str], roles: Iterable[str], of: str) -> No
 def several_of(question: Any) -> set[str]:
     """The roles of a question that several columns play."""
     return {column.name for column in question.columns if column.several}
+
+
+def readable_roles(question: Any, roles: Iterable[str]) -> tuple[str, ...]:
+    """The roles, and the class that counts, where truth values may be written as classes."""
+    has_flags = any(column.holds == "flag" for column in question.columns)
+    return (*roles, *([POSITIVE] if has_flags else []))
 
 
 def for_question(question: Any, named: Mapping[str, str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.columns import chosen, for_question, named_columns
+from pacbound.cli.columns import chosen, for_question, named_columns, readable_roles
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import ALARM, decided, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
@@ -31,7 +31,6 @@ from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
 from pacbound.tally.columns import Rows
 from pacbound.tally.questions import with_article
-from pacbound.tally.row_options import POSITIVE
 
 # Seconds after which the state of a stream that does not pause is saved again.
 FLUSHED = 1.0
@@ -204,7 +203,8 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
     """
     roles, drawn = watch_of(certificate).roles, certificate.draw
     clusters = [CLUSTERS] if drawn is not None and drawn.by == "clusters" else []
-    found = chosen(certificate, [*roles, *clusters, POSITIVE], named)
+    question = certificate.by.question_of(certificate)
+    found = chosen(certificate, readable_roles(question, [*roles, *clusters]), named)
     if CLUSTERS not in named:
         # One row of each cluster may be in the files already: the monitor draws if it is told to.
         found.pop(CLUSTERS, None)
@@ -213,7 +213,7 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
             "The certificate names no columns: name those of the rows with --column ROLE=NAME. Its "
             f"roles are {', '.join(roles)}."
         )
-    return for_question(certificate.by.question_of(certificate), found)
+    return for_question(question, found)
 
 
 def _from_stream(

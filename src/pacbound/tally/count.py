@@ -51,7 +51,7 @@ from pacbound.tally.columns import (
 from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers, draw_slots
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.positive_class import by_class, require_seen
+from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
 from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
@@ -150,7 +150,9 @@ class Counting:
 
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
-        require_seen(self.question.slots)
+        for slot in self.question.slots.values():
+            if slot.positive is not None:
+                slot.positive.require_seen(slot.name)
         if has_classes(self.question):
             self.evidence.check(self.rule, self.rows, self._labels)
         matches = self.evidence.matches(self.rule)

@@ -87,10 +87,3 @@ def by_class(
         )
     slot = replace(slots[named[0]], positive=PositiveClass.of(given, rule))
     return {**slots, named[0]: slot}
-
-
-def require_seen(slots: Mapping[str, Slot]) -> None:
-    """Raise if the class that counts in one of the columns was in no row."""
-    for slot in slots.values():
-        if slot.positive is not None:
-            slot.positive.require_seen(slot.name)
