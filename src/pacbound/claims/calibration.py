@@ -332,7 +332,8 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         tables = f" for each of {{groups}} {_TABLES[certificate.scope]}" if groups else ""
         every = " of every table" if groups else ""
         graded = certificate.graded
-        what = "true confidence" if graded is None else "mean quality"
+        one = "true confidence" if grid.n_cells > 1 else "share of right predictions"
+        what = one if graded is None else "mean quality"
         judged = "" if graded is None else ", {as graded},"
         bins = "bin" if grid.n_cells == 1 else _BINS[grid.to_dict()["rule"]]
         return Says(

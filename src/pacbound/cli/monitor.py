@@ -29,7 +29,7 @@ from pacbound.monitor.monitor import CLUSTERS
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
-from pacbound.tally.columns import Rows
+from pacbound.tally.columns import Rows, stored
 from pacbound.tally.questions import with_article
 
 # Seconds after which the state of a stream that does not pause is saved again.
@@ -230,7 +230,7 @@ def _from_stream(
             "- stands for standard input, which is closed: add < rows.csv, or name a file."
         )
     reading = watching.reading_of(**columns).written(notation.scale)
-    wanted = list(dict.fromkeys(slot.name for slot in reading.slots.values()))
+    wanted = list(dict.fromkeys(slot.name for slot in stored(reading.slots).values()))
     rung: list[Alarm] = []
     before = kept = watching.rows
     saved = time.monotonic()

@@ -352,6 +352,8 @@ class Slot:
         For scores: what a score of 1 is written as, if not as 1.
     positive : PositiveClass or None
         For truth values: the class that counts, if the column holds classes.
+    constant : float or None
+        For numbers: what every row has, if there is no such column.
 
     Examples
     --------
@@ -363,6 +365,7 @@ class Slot:
     name: str
     scale: float | None = None
     positive: PositiveClass | None = None
+    constant: float | None = None
 
     @property
     def read_as(self) -> ColumnKind:
@@ -400,14 +403,23 @@ class Rows:
     @classmethod
     def of_arrays(cls, slots: Mapping[str, Slot], arrays: Mapping[str, Any]) -> Rows:
         """The rows of whole columns that the user passed."""
-        return cls(slots, {key: _taken_in(arrays[key], slot) for key, slot in slots.items()})
+        there = {key: _taken_in(arrays[key], slot) for key, slot in stored(slots).items()}
+        rows = len(next(iter(there.values()), ()))
+        return cls(
+            slots, {key: _constant(slot, rows, there.get(key)) for key, slot in slots.items()}
+        )
 
     @classmethod
     def of_batch(cls, slots: Mapping[str, Slot], batch: Batch) -> Rows:
         """The rows of a batch that a source delivered."""
         return cls(
             slots,
-            {key: _of_batch(batch, slot) for key, slot in slots.items()},
+            {
+                key: _constant(slot, batch.rows, None)
+                if slot.constant is not None
+                else _of_batch(batch, slot)
+                for key, slot in slots.items()
+            },
             batch.start,
         )
 
@@ -462,7 +474,17 @@ class Rows:
 
 def wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
     """What is wanted of files, for these slots."""
-    return {key: Wanted(slot.name, slot.read_as) for key, slot in slots.items()}
+    return {key: Wanted(slot.name, slot.read_as) for key, slot in stored(slots).items()}
+
+
+def stored(slots: Mapping[str, Slot]) -> dict[str, Slot]:
+    """The slots that are columns: some numbers are the same in every row, and stand nowhere."""
+    return {key: slot for key, slot in slots.items() if slot.constant is None}
+
+
+def _constant(slot: Slot, rows: int, column: Any) -> Any:
+    """The column, or what every row has in its place."""
+    return column if slot.constant is None else np.full(rows, slot.constant)
 
 
 def batch_scores(batch: Batch, column: str, scale: float | None = None) -> Floats:

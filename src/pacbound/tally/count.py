@@ -200,7 +200,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         raise InvalidTypeError(
             "delimiter and decimal are about files of text, and a frame was passed: leave them out."
         )
-    if is_equal_mass(columns.get("edges")):
+    if is_equal_mass(columns.get("edges")) and columns.get("confidence") is not None:
         scores = scores_in(columns["confidence"], data, options)
         columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
     own = _by_class(question.of_columns(**columns), options)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.values import is_missing
-from pacbound.tally.columns import Slot
+from pacbound.tally.columns import Slot, stored
 from pacbound.tally.frames.opening import Frame, is_boolean, known_frame, number, open_frame, typed
 from pacbound.tally.grids import Floats, Integers
 
@@ -111,14 +111,15 @@ def whole_columns(
 
     With `in_order` rows are known by their place, and an engine that promises no order is refused.
     """
-    frame = open_frame(native, [slot.name for slot in slots.values()])
+    columns = stored(slots)
+    frame = open_frame(native, [slot.name for slot in columns.values()])
     if in_order and not has_order(native):
         raise InvalidValueError(
             f"Rows in {frame.implementation.value} have no order, and a draw or a coin must know "
             "them: name a column of row_ids, one for each row, that tells the rows of a cluster "
             "apart."
         )
-    values = [_value(frame, slot).alias(key) for key, slot in slots.items()]
+    values = [_value(frame, slot).alias(key) for key, slot in columns.items()]
     return collected(frame.select(*values), in_order=True)
 
 

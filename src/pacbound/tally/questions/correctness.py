@@ -17,7 +17,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
 from pacbound.tally.coins import Graded, right_by_quality
-from pacbound.tally.columns import QUALITY, Array, Integers, Rows, as_score_column
+from pacbound.tally.columns import QUALITY, Array, Integers, Rows, Slot, as_score_column
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
@@ -72,6 +72,9 @@ class Correctness(Question):
         return self._counted_inside(rows, counts, cells, right)
 
     def _named(self, named: Mapping[str, Any]) -> Self:
+        return self._binned(self._of_outcomes(named), named)._of_one_rate()
+
+    def _of_outcomes(self, named: Mapping[str, Any]) -> Self:
         outcome = [role for role in ("correct", "prediction", "label", QUALITY) if role in named]
         if outcome not in (["correct"], ["prediction", "label"], [QUALITY]):
             raise InvalidTypeError(
@@ -83,13 +86,28 @@ class Correctness(Question):
                 f"label and prediction are both {named['label']!r}, so that every row would be "
                 "right: name the column of the true classes."
             )
-        return self._binned(super()._named(named), named)
+        return super()._named(named)
+
+    def _of_one_rate(self) -> Self:
+        """The same question; without a confidence, rows are all in one bin, if there is but one,
+        and are judged here.
+        """
+        if "confidence" in self.slots:
+            return self
+        if self.grid.n_cells != 1:
+            raise InvalidTypeError(
+                f"{self.what} needs 'confidence'. Without one there is a single rate for all rows, "
+                "or for all rows of a group: pass n_bins=1 for it."
+            )
+        slots = {"confidence": Slot("number", "confidence", constant=1.0), **self.slots}
+        return replace(self, slots=slots, counts_inside=False)
 
     def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
-        own, arrays = super()._passed(passed)
-        by_edges = passed.get("edges") is not None
+        columns = {role: role for role in passed if role not in self.options}
+        by_edges = passed.get("edges") is not None and "confidence" in columns
         scores = as_score_column(passed["confidence"], "confidence") if by_edges else None
-        return self._binned(own, passed, scores), arrays
+        own = self._binned(self._of_outcomes(columns), passed, scores)._of_one_rate()
+        return own, {role: passed[role] for role in columns}
 
     def _binned(self, own: Self, given: Mapping[str, Any], scores: Array | None = None) -> Self:
         """The question on the bins that were asked for, which may be taken from the `scores`."""
@@ -166,7 +184,12 @@ CALIBRATION = Correctness(
     kind="calibration",
     what="A calibration",
     columns=(
-        RowColumn("confidence", "The confidence of each prediction, from 0 to 1.", "number"),
+        RowColumn(
+            "confidence",
+            "The confidence of each prediction, from 0 to 1; none is needed for a single bin.",
+            "number",
+            needed=False,
+        ),
         RowColumn("correct", "Whether each prediction was right.", "flag", needed=False),
         RowColumn(
             "prediction",
@@ -192,7 +215,10 @@ CALIBRATION = Correctness(
 ABSTENTION = Correctness(
     kind="abstention",
     what="An abstention",
-    columns=CALIBRATION.columns,
+    columns=(
+        RowColumn("confidence", "The confidence of each prediction, from 0 to 1.", "number"),
+        *CALIBRATION.columns[1:],
+    ),
     outcomes=CALIBRATION.outcomes,
     labelled_by=CALIBRATION.labelled_by,
     tosses=True,
