@@ -44,7 +44,7 @@ def judged() -> dict[str, Any]:
 
 def test_the_claims_are_those_that_are_made_one_by_one(judged: dict[str, Any]) -> None:
     v, y, c, task = judged.values()
-    found = certify_judge(v, y, c, xi=0.05, delta=0.06, groups=task)
+    found: Any = certify_judge(v, y, c, xi=0.05, delta=0.06, groups=task)
     one: Any = {"prediction": v, "label": y}
     same = certify_together(
         {
@@ -62,7 +62,7 @@ def test_the_claims_are_those_that_are_made_one_by_one(judged: dict[str, Any]) -
 
 
 def test_without_a_confidence_there_are_only_rates(judged: dict[str, Any]) -> None:
-    bundle = certify_judge(judged["v"], judged["y"], delta=0.05)
+    bundle: Any = certify_judge(judged["v"], judged["y"], delta=0.05)
     assert list(bundle) == ["verdicts"]
     assert bundle.certified
     for bins in bundle["verdicts"].tables.values():
@@ -86,7 +86,7 @@ def test_numbers_and_more_than_two_verdicts_are_classes_like_others() -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(1, 4, 900)
     verdict = np.where(rng.random(900) < 0.8, label, 1 + label % 3)
-    bundle = certify_judge(verdict, label, delta=0.05)
+    bundle: Any = certify_judge(verdict, label, delta=0.05)
     assert list(bundle["verdicts"].tables) == ["1", "2", "3"]
 
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
 
 
 def test_more_labels_make_narrower_bounds(judged: dict[str, Any]) -> None:
-    bundle = certify_judge(judged["v"], judged["y"], delta=0.05)
+    bundle: Any = certify_judge(judged["v"], judged["y"], delta=0.05)
     for width in (0.2, 0.1):
         for name, (had, needed) in labels_needed(bundle, width).items():
             bins = bundle["verdicts"].tables[name]
@@ -144,7 +144,7 @@ def test_the_command_certifies_and_everything_reads_its_bundle(
 
 
 def test_a_monitor_rings_when_the_passes_are_no_longer_right(judged: dict[str, Any]) -> None:
-    bundle = certify_judge(judged["v"], judged["y"], delta=0.05)
+    bundle: Any = certify_judge(judged["v"], judged["y"], delta=0.05)
     monitor = BundleMonitor(bundle, delta=0.01)
     (one,) = monitor.monitors.values()
     verdict = ["pass"] * 400 + ["fail"] * 400

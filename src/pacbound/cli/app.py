@@ -33,7 +33,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "certify": "Add the counts of all parts, and certify their sum.",
     },
     "Claim several things": {
-        "judge": "How far a judge may be trusted: its rates, and where it may stand.",
+        "judge": "How far the verdicts of a judge may be trusted.",
         "together": "Certify several claims that hold at once, in one file.",
         "budget": "What the claims on each sample have spent.",
     },

@@ -446,8 +446,8 @@ def _as_it_is(question: Any, tally: Tally, beside: Mapping[str, Any]) -> Tally:
             f"{name} was passed beside a Tally, which is already counted: pass one of them."
         )
     if tally.kind != question.kind:
-        needed = ", ".join(name for name, must in question.roles.items() if must)
-        raise InvalidValueError(f"{tally!r} counts something else: count with {needed}.")
+        needed = [name for name, must in question.roles.items() if must] or list(question.roles)
+        raise InvalidValueError(f"{tally!r} counts something else: count with {', '.join(needed)}.")
     return tally
 
 
