@@ -1,10 +1,11 @@
 """Trust or Escalate (Jung, Brahman and Choi, ICLR 2025, arXiv 2407.18370): from which confidence on
 a judge's verdict may stand, so that at most xi of those that stand differ from a person's.
 
-The method is written from the paper. The thresholds of a fine grid that leave a judge at least 30
-rows are tested from the highest down by the exact binomial bound, until one fails; the last one
-that passed is taken. A cascade does so for the cheapest judge, then for the next one on the rows
-that are left, and so on, each at the full delta. Their xi is alpha.
+The method is written from the paper, with the sizes of the authors' program. The thresholds of a
+fine grid that leave a judge at least 30 rows are tested from the highest down by the exact binomial
+bound, until one fails; the last one that passed is taken. A cascade does so for the cheapest judge,
+then for the next one on the rows that are left, and so on, each at the full delta. Their xi is
+alpha.
 
 Where not even the highest threshold passes, the authors' program keeps that threshold all the same.
 *as released* does so too, and `kept` counts how often; *paper* abstains, as the formula would.
