@@ -110,7 +110,7 @@ def test_thresholds_that_look_at_no_row() -> None:
             Tally.count("shield", score=[0.5], unsafe=[True]),
             [True],
             InvalidTypeError,
-            "leave it out",
+            "pass it alone",
         ),
         (
             Tally.count("calibration", confidence=[0.5], correct=[True]),

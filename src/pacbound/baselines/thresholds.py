@@ -11,6 +11,7 @@ danger is. For thresholds with a guarantee use `certify_abstention`, `certify_ca
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -346,23 +347,8 @@ def histogram_threshold(
 
 
 def _cascade_tally(confidence: Any, prediction: Any, label: Any) -> Tally:
-    if isinstance(confidence, Tally):
-        if prediction is not None or label is not None:
-            raise InvalidTypeError("A tally already holds prediction and label: leave both out.")
-        tally = confidence
-    elif prediction is None or label is None:
-        raise InvalidTypeError(
-            "prediction or label is missing: pass both, or a Tally in place of all three."
-        )
-    else:
-        tally = Tally.count(
-            CASCADE,
-            confidence=confidence,
-            prediction=prediction,
-            label=label,
-            unseen_labels=1.0,
-            unrelated_labels=True,
-        )
+    columns = {"confidence": confidence, "prediction": prediction, "label": label}
+    tally = _counted(CASCADE, columns, "rows", unseen_labels=1.0, unrelated_labels=True)
     if tally.kind != CASCADE.kind or tally.cells.shape[1] != 1:
         raise InvalidValueError(
             f"{tally!r} is not a tally of two models: count one confidence, two predictions and a "
@@ -374,8 +360,27 @@ def _cascade_tally(confidence: Any, prediction: Any, label: Any) -> Tally:
             f"{unlabelled} rows have no label although predictions differ: means need all of them. "
             "Label them, or certify: certify_cascade counts them as losses."
         )
+    return tally
+
+
+def _counted(question: Any, columns: Mapping[str, Any], unit: str, **options: Any) -> Tally:
+    """The counts of the columns, or the tally that was passed in place of the first of them."""
+    first, *others = columns
+    absent = [name for name in others if columns[name] is None]
+    if isinstance(columns[first], Tally):
+        tally: Tally = columns[first]
+        if len(absent) < len(others):
+            raise InvalidTypeError(f"A tally already holds {' and '.join(others)}: pass it alone.")
+    elif absent:
+        raise InvalidTypeError(
+            f"{absent[0]} is missing: pass it, or a Tally in place of {', '.join(columns)}."
+        )
+    else:
+        tally = Tally.count(question, **columns, **options)
     if tally.rows == 0:
-        raise InvalidValueError("There are no rows to choose a threshold from: pass at least one.")
+        raise InvalidValueError(
+            f"There are no {unit} to choose a threshold from: pass at least one."
+        )
     return tally
 
 
@@ -466,20 +471,9 @@ def observed_miss_threshold(scores: Any, unsafe: Any = None, *, xi: float) -> fl
 
 
 def _rollout_tally(scores: Any, unsafe: Any) -> Tally:
-    if isinstance(scores, Tally):
-        if unsafe is not None:
-            raise InvalidTypeError("A tally already holds unsafe: leave it out.")
-        tally = scores
-    elif unsafe is None:
-        raise InvalidTypeError("unsafe is missing: pass it, or a Tally in place of both arrays.")
-    else:
-        tally = Tally.count(ROLLOUTS, score=scores, unsafe=unsafe)
+    tally = _counted(ROLLOUTS, {"score": scores, "unsafe": unsafe}, "rollouts")
     if tally.kind != ROLLOUTS.kind:
         raise InvalidValueError(
             f"{tally!r} is not a tally of rollouts: count a running maximum and unsafe for each."
-        )
-    if tally.rows == 0:
-        raise InvalidValueError(
-            "There are no rollouts to choose a threshold from: pass at least one."
         )
     return tally

@@ -32,6 +32,7 @@ from pacbound.tally.columns import (
 from pacbound.tally.count import Counting
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
+    ALL_PREDICT,
     CASCADE,
     TWO_MODELS,
     label_column,
@@ -81,24 +82,28 @@ class ModelTable:
         same_length(confidence=scores, prediction=answers[0], label=truth)
         names = Names.of_arrays(len(answers))
         taken = dict(zip(names.slots, [*scores.T, *answers, truth], strict=True))
-        reading = _Reading(names, rule)
-        reading.take(Rows.of_arrays(names.slots, taken))
-        return reading.result(None)
+        vocabulary = Vocabulary(rule)
+        part = _read(Rows.of_arrays(names.slots, taken), vocabulary)
+        return cls(*part, list(vocabulary.names()), names, rule, None)
 
     @classmethod
     def of_files(
         cls, paths: Paths, columns: Mapping[str, Any], reading: ReadingOptions
     ) -> ModelTable:
         """The table of files, by the names of their columns."""
-        names = Names.of_columns(columns)
-        table = _Reading(names, reading.rule)
+        names, vocabulary = Names.of_columns(columns), Vocabulary(reading.rule)
         slots = scaled(names.slots, reading.notation.scale)
-        tables = read_rows(paths, slots, table.take, reading)
-        if not table.rows:
+        parts: list[tuple[Floats, Integers, Integers]] = []
+        tables = read_rows(
+            paths, slots, lambda rows: parts.append(_read(rows, vocabulary)), reading
+        )
+        if not sum(len(truth) for _, _, truth in parts):
             raise InvalidValueError(
                 f"{tables.listed}: no rows. Choosing and certifying need at least two."
             )
-        return table.result(tuple(tables.fingerprints or ()))
+        scores, answers, truth = map(np.concatenate, zip(*parts, strict=True))
+        sources = tuple(tables.fingerprints or ())
+        return cls(scores, answers, truth, list(vocabulary.names()), names, reading.rule, sources)
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -244,37 +249,14 @@ class Names:
         }
 
 
-class _Reading:
-    """A table in the making."""
-
-    def __init__(self, names: Names, rule: ClassRule) -> None:
-        self._names = names
-        self._rule = rule
-        self._vocabulary = Vocabulary(rule)
-        self._parts: list[tuple[Floats, Integers, Integers]] = []
-        self.rows = 0
-
-    def take(self, rows: Rows) -> None:
-        """Take some rows."""
-        models = range(len(self._names.predictions))
-        scores = [rows.scores(f"confidence {m}") for m in models]
-        answers = [rows.classes(f"prediction {m}", self._vocabulary) for m in models]
-        truth = rows.classes("label", self._vocabulary)
-        for m, codes in enumerate(answers):
-            missing = np.flatnonzero(codes == MISSING)
-            if missing.size:
-                raise InvalidValueError(
-                    f"{self._names.predictions[m]}[{rows.start + missing[0]}] is missing "
-                    f"({missing.size} such rows): every model must predict every row."
-                )
-        self._parts.append((np.column_stack(scores), np.column_stack(answers), truth))
-        self.rows += len(rows)
-
-    def result(self, sources: tuple[str, ...] | None) -> ModelTable:
-        """The whole table."""
-        scores, answers, truth = (
-            np.concatenate(columns) for columns in zip(*self._parts, strict=True)
-        )
-        # Counted once each, the classes come in the order of their numbers.
-        classes = list(self._vocabulary.counted(np.ones(len(self._vocabulary), dtype=np.int64)))
-        return ModelTable(scores, answers, truth, classes, self._names, self._rule, sources)
+def _read(rows: Rows, vocabulary: Vocabulary) -> tuple[Floats, Integers, Integers]:
+    """The scores of some rows, the numbers of the classes that the models answer, and of labels."""
+    scores, predictions = (
+        [slot for slot in rows.slots if slot.startswith(role)]
+        for role in ("confidence", "prediction")
+    )
+    table = np.column_stack([rows.scores(slot) for slot in scores])
+    answers = [rows.classes(slot, vocabulary) for slot in predictions]
+    for slot, codes in zip(predictions, answers, strict=True):
+        rows.refuse_missing(slot, codes == MISSING, ALL_PREDICT)
+    return table, np.column_stack(answers), rows.classes("label", vocabulary)

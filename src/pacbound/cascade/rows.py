@@ -25,6 +25,7 @@ from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import Rows, Slot, wanted
+from pacbound.tally.questions.cascade import ALL_PREDICT
 from pacbound.tally.returned_labels import ROW
 
 Mask = NDArray[np.bool_]
@@ -213,14 +214,10 @@ def _numbered(
 
 def _differ(batch: Batch, predictions: Sequence[str]) -> Mask:
     vocabulary = Vocabulary(ClassRule())
-    codes = [vocabulary.codes(batch.values(name), name, batch.start) for name in predictions]
+    rows = Rows.of_batch({name: Slot("class", name) for name in predictions}, batch)
+    codes = [rows.classes(name, vocabulary) for name in predictions]
     for name, column in zip(predictions, codes, strict=True):
-        missing = np.flatnonzero(column == MISSING)
-        if missing.size:
-            raise InvalidValueError(
-                f"{name}[{batch.start + missing[0]}] is missing ({missing.size} such values): "
-                "every model must predict every row."
-            )
+        rows.refuse_missing(name, column == MISSING, ALL_PREDICT)
     _require_one_type(vocabulary, codes, predictions)
     return np.asarray(np.any([column != codes[-1] for column in codes[:-1]], axis=0))
 

@@ -13,8 +13,8 @@ from pacbound.atomic_files import is_standard_output
 from pacbound.claims.applying import AppliedRows
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.cli.columns import named_columns, require_roles
-from pacbound.cli.delivery import progress_bar
-from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.delivery import progress_bar, verified_or_complain
+from pacbound.cli.exit_codes import VERIFICATION_FAILED, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
 from pacbound.cli.rows import PipedRows
 from pacbound.cli.streams import json_line
@@ -65,9 +65,7 @@ def apply(
     certificate.
     """
     loaded = load_certificate(certificate)
-    verification = loaded.verify()
-    if not verification:
-        complain(f"{certificate} is {verification}\nIt is not applied.")
+    if not verified_or_complain(loaded, certificate, "applied"):
         return VERIFICATION_FAILED
     columns = _columns(loaded, named_columns(column))
     (file,) = rows.tables([file])

@@ -10,8 +10,8 @@ import typer
 from pacbound.cascade.cost import certified_cost
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import load_certificate
-from pacbound.cli.delivery import progress_bar
-from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.delivery import progress_bar, verified_or_complain
+from pacbound.cli.exit_codes import VERIFICATION_FAILED, ending_well
 from pacbound.cli.options import JsonOption, Reads, names, option
 from pacbound.cli.rows import PipedRows
 from pacbound.cli.streams import print_json
@@ -47,9 +47,7 @@ def cost(
     loaded = load_certificate(certificate)
     if not isinstance(loaded, CascadeCertificate):
         raise InvalidValueError(f"A {loaded.kind} certificate has no costs: pass one of a cascade.")
-    verification = loaded.verify()
-    if not verification:
-        complain(f"{certificate} is {verification}\nIt is not used.")
+    if not verified_or_complain(loaded, certificate, "used"):
         return VERIFICATION_FAILED
     if not files and confidence is not None:
         raise InvalidTypeError("--confidence names columns of a file: pass the file, too.")

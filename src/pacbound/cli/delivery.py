@@ -14,7 +14,7 @@ import typer
 from pacbound.atomic_files import atomic_file
 from pacbound.claims.budget import Budget
 from pacbound.claims.certificate import Certificate
-from pacbound.cli.exit_codes import REFUSED, decided
+from pacbound.cli.exit_codes import REFUSED, complain, decided
 from pacbound.cli.options import RESULT, Reads, Writes, option
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidValueError
@@ -106,6 +106,14 @@ def deliver(
             f"pacbound verify {output}"
         )
     return code
+
+
+def verified_or_complain(certificate: Certificate, path: Path, done: str) -> bool:
+    """Whether a certificate follows from its counts; if not, it is said that it is not `done`."""
+    verification = certificate.verify()
+    if not verification:
+        complain(f"{path} is {verification}\nIt is not {done}.")
+    return bool(verification)
 
 
 def text_of(path: Path | None) -> str | None:

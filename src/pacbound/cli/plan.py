@@ -55,16 +55,8 @@ def rate(
     """
     first, always = trials_needed(target, expected, delta=delta, power=power)
     if as_json:
-        print_json(
-            {
-                "target": target,
-                "expected": expected,
-                "delta": delta,
-                "power": power,
-                "first": first,
-                "always": always,
-            }
-        )
+        asked = {"target": target, "expected": expected, "delta": delta, "power": power}
+        print_json({**asked, "first": first, "always": always})
     else:
         typer.echo(
             f"{first:,} labels certify a rate of at most {target:g} (delta = {delta:g}) with "
@@ -240,7 +232,9 @@ def _fitting(named: Mapping[str, str]) -> Iterator[tuple[Any, Any]]:
     for claim in map(claim_of, CLAIMS):
         for question in claim.questions:
             needed = {role for role, must in question.roles.items() if must}
-            if needed <= named.keys() and lists <= several_of(question):
+            # Where no role is needed, at least what is named must be one of them.
+            enough = needed or (named and named.keys() <= question.roles.keys())
+            if enough and needed <= named.keys() and lists <= several_of(question):
                 yield claim, question
 
 
@@ -297,19 +291,8 @@ def shadow(
         **more,
     )
     if as_json:
-        print_json(
-            {
-                "status": "estimate",
-                "share": found.share,
-                "labels": found.labels,
-                "losses": losses,
-                "rows": rows,
-                "delta": delta,
-                "power": power,
-                "seed": seed,
-                **more,
-            }
-        )
+        asked = {"losses": losses, "rows": rows, "delta": delta, "power": power, "seed": seed}
+        print_json({"status": "estimate", **vars(found), **asked, **more})
     else:
         typer.echo(
             f"Send {found.share:.2%} of the traffic to the slow model too, drawn by a key before "

@@ -99,22 +99,19 @@ class Shield:
     @property
     def fired(self) -> bool:
         """Whether the backup has taken over in this rollout."""
-        found: bool = self._latch.fired
-        return found
+        return bool(self._latch.fired)
 
     @property
     def danger(self) -> float:
         """The last danger read in this rollout; NaN if there is none. Once the shield has fired it
         is not asked again.
         """
-        found: float = self._latch.score
-        return found
+        return float(self._latch.score)
 
     @property
     def failures(self) -> int:
         """How often reading the danger failed, over all rollouts."""
-        found: int = self._latch.failures
-        return found
+        return int(self._latch.failures)
 
     @property
     def last_error(self) -> BaseException | None:
@@ -201,20 +198,17 @@ class VectorShield:
     @property
     def fired(self) -> NDArray[np.bool_]:
         """Where the backup has taken over."""
-        found: NDArray[np.bool_] = self._latch.fired
-        return found
+        return np.asarray(self._latch.fired)
 
     @property
     def danger(self) -> NDArray[np.float64]:
         """The last danger read in the rollout of each environment; NaN where there is none."""
-        found: NDArray[np.float64] = self._latch.score
-        return found
+        return np.asarray(self._latch.score)
 
     @property
     def failures(self) -> NDArray[np.int64]:
         """How often reading the danger of each environment failed, over all rollouts."""
-        found: NDArray[np.int64] = self._latch.failures
-        return found
+        return np.asarray(self._latch.failures)
 
     @property
     def last_error(self) -> BaseException | None:

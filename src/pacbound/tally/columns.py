@@ -466,6 +466,15 @@ class Rows:
         """The number of each row's class, -1 where it is missing."""
         return vocabulary.codes(self.columns[slot], self.name(slot), self.start)
 
+    def refuse_missing(self, slot: str, missing: NDArray[np.bool_], remedy: str) -> None:
+        """Refuse the rows of which a value is missing."""
+        places = np.flatnonzero(missing)
+        if places.size:
+            raise InvalidValueError(
+                f"{self.name(slot)}[{self.start + places[0]}] is missing ({places.size} such "
+                f"rows): {remedy}."
+            )
+
     def groups(self, slot: str) -> tuple[tuple[str, ...], Integers]:
         """The names of the groups, and the place of each row's group among them."""
         found, places = np.unique(self.columns[slot], return_inverse=True)

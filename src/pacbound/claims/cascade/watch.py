@@ -335,13 +335,12 @@ def _losses_of_quality(
 
 def _present(rows: Rows, slot: str, vocabulary: Vocabulary) -> Integers:
     codes = rows.classes(slot, vocabulary)
-    missing = np.flatnonzero(codes == MISSING)
-    if missing.size:
-        raise InvalidValueError(
-            f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such rows): "
-            "on the rows that are looked at every model must predict. Leave out rows by their key "
-            "alone, before anything is known of them."
-        )
+    rows.refuse_missing(
+        slot,
+        codes == MISSING,
+        "on the rows that are looked at every model must predict. Leave out rows by their key "
+        "alone, before anything is known of them",
+    )
     return codes
 
 

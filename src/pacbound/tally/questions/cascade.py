@@ -57,6 +57,9 @@ EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
 
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
 
+# Said of a row without a prediction.
+ALL_PREDICT = "every model must predict every row"
+
 # What the coin of a graded row says of an exit, at worst and at best where a quality is missing:
 # unlabelled is anything, may_lose a loss or nothing, may_gain nothing or a gain.
 GRADED_OUTCOMES = ("agree", "only_fast", "only_slow", "unlabelled", "may_lose", "may_gain")
@@ -246,12 +249,7 @@ class CascadeQuestion(Question):
         """What each model predicts, if every one predicts every row."""
         answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
-            missing = np.flatnonzero(codes == MISSING)
-            if missing.size:
-                raise InvalidValueError(
-                    f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such "
-                    "rows): every model must predict every row."
-                )
+            rows.refuse_missing(slot, codes == MISSING, ALL_PREDICT)
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
             evidence.slow = rows.name(slot)
             evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))

@@ -164,14 +164,12 @@ def _right_rows(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Integ
         return rows.flags("correct").astype(np.int64)
     said, truth = (rows.classes(slot, vocabulary) for slot in ("prediction", "label"))
     for slot, codes in (("prediction", said), ("label", truth)):
-        missing = np.flatnonzero(codes == MISSING)
-        if missing.size:
-            raise InvalidValueError(
-                f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such "
-                "rows): every row needs a prediction and a label. Label them; to drop rows "
-                "because their label is missing voids the guarantee unless that has nothing "
-                "to do with being right."
-            )
+        rows.refuse_missing(
+            slot,
+            codes == MISSING,
+            "every row needs a prediction and a label. Label them; to drop rows because their "
+            "label is missing voids the guarantee unless that has nothing to do with being right",
+        )
     right = said == truth
     wrong = np.bincount(truth[~right], minlength=len(vocabulary))
     evidence.saw(rows.name("prediction"), vocabulary.classes(np.unique(said).tolist()))
