@@ -21,7 +21,8 @@ import pytest
 
 from pacbound import LabelSession, certify_cascade, load_certificate
 from pacbound.claims.cascade import CascadeCertificate
-from pacbound.cli.label_by_hand import _Menu
+from pacbound.cli.label_by_hand import _Menu, label_by_hand
+from pacbound.sources import open_table
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 NAMES = np.array(["bag", "coat", "shirt"])
@@ -441,3 +442,52 @@ def test_a_column_of_labels_of_other_rows_is_refused(
     pacbound("label", "right.csv", *call)
     (tmp_path / "s.json").unlink()
     pacbound("label", "rolled.csv", *call, "--unrelated-labels")
+
+
+def typed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *lines: str
+) -> str:
+    """What labelling by hand shows if these lines are typed, in a new session."""
+    going = LabelSession(data=folder / "rows.csv", xi=0.05, delta=0.1, **COLUMNS)
+    rest = iter([f"{line}\n" for line in lines])
+    monkeypatch.setattr("pacbound.cli.label_by_hand._line", lambda: next(rest, ""))
+    (folder / "s.json").unlink(missing_ok=True)
+    label_by_hand(going, folder / "s.json", open_table(folder / "rows.csv"), ["note"])
+    return capsys.readouterr().out
+
+
+def test_nothing_on_the_screen_depends_on_the_last_label(
+    tmp_path: Path,
+    rows: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = ["bag", "coat", "shirt", ":s", "bag", "coat", "bag", "shirt", "bag", "coat"]
+    for known in range(len(before)):
+        shown = [
+            typed(tmp_path, monkeypatch, capsys, *before[:known], last)
+            for last in ("bag", "coat", "shirt")
+        ]
+        # But for the label itself, which is repeated.
+        same = {
+            (text.rpartition("Row ")[0], text.rpartition(". Until the next label")[2])
+            for text in shown
+        }
+        assert len(same) == 1
+    assert "forecast: at this rate about" in typed(tmp_path, monkeypatch, capsys, *before, "bag")
+
+
+def test_the_last_row_worth_asking_for_can_be_taken_back_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "note,c,fast,slow",
+        "the one,0.99,bag,coat",
+        *["many,0.9,coat,coat", "more,0.9,bag,bag"] * 23,
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    shown = typed(tmp_path, monkeypatch, capsys, "bag", ":u", "coat", "")
+    assert "Enter to go on, :u to take it back> " in shown
+    assert session(tmp_path).undone == ((0, "bag"),)
+    assert session(tmp_path).labels == {0: "coat"}
+    assert shown.rstrip().endswith("done")
