@@ -235,7 +235,7 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
 
 def _of_column(column: RowColumn) -> Parameter:
     text = f"{column.help} Several, with commas: a,b,c" if column.several else column.help
-    panel = ROWS if column.name in ("quality", "preferred") else CLAIM
+    panel = ROWS if column.name in ("groups", "quality", "preferred") else CLAIM
     option = typer.Option(help=f"Column: {text}", rich_help_panel=panel)
     if column.needed:
         return _parameter(column.name, Annotated[str, option])
