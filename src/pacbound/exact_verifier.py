@@ -1925,19 +1925,19 @@ def check_cascade(claim: Part, report: Report) -> None:
     method, bound = (words[3], words[4]) if shared else (words[1], words[2])
     front, told = method == "declared-front", "partial-labels" in words
     keys = "kind procedure assumes certified n xi delta claim costs scope drawn tables"
-    claim.only(keys + " declared" * front, "graded")
+    claim.only(keys + " declared" * front, "graded left_out")
     graded = "graded" in claim.value
     fits = not graded or (bound != "product" and claim.get("claim", str) == "loss")
     require(fits, claim.at("graded"), "no such claim is made of graded rows")
-    n, xi = claim.count("n", 1), claim.rate("xi", positive=False)
-    level = _level(claim)
+    n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
     groups = [Group.of(part, bound, falling=not front) for part in _tables(claim)]
     counted = _counted_groups(claim, groups, shared)
     exits, place = groups[0].exits, claim.at("tables")
     require(all(group.exits == exits for group in groups), place, "do not have the same exits")
     fits = {"two-models": exits == 1, "declared-front": True}.get(method, exits > 1)
     require(fits, place, "do not have the exits of the procedure")
-    require(sum(group.n for group in counted) == n, claim.at("n"), "is not that of the tables")
+    held = sum(g.n for g in counted) + _left_out(claim, groups, shared, report)
+    require(held == n, claim.at("n"), "is not that of the tables")
     costs = _costs(claim, exits)
     if front:
         ends = [_along_front(claim, groups[0], StepTest(bound, n, xi, level))]
@@ -1970,6 +1970,26 @@ def check_cascade(claim: Part, report: Report) -> None:
     fits = fits and (shared is not None or partial[0] == told)
     require(fits, place, "labels of all groups, with one that is missing, or of none")
     _say_cascade(report, bound, partial=any(partial) and not differ, front=front, differ=differ)
+
+
+def _left_out(claim: Part, groups: Sequence[Group], shared: str | None, report: Report) -> int:
+    """The rows of groups that were left out: too few by their number, and no others are."""
+    if "left_out" not in claim.value:
+        return 0
+    part, xi = claim.part("left_out"), decimal(claim.rate("xi", positive=False))
+    level = _walk_level(_level(claim), groups[0].exits, float(xi))
+    fits = shared == "common" and claim.get("scope", str) == "groups" and xi > 0
+    names = {group.part.get("group", str, type(None)) for group in groups}
+    require(fits and bool(part.value), part.place, "does not fit the claim")
+    require(not names & set(part.value), part.place, "names a group that has a table")
+    sizes = [part.count(name) for name in part.value]
+    for rows in sizes:
+        require(binomial_test(0, rows, xi, level) is not True, part.place, "a group could pass")
+    for group in groups:
+        enough = binomial_test(0, group.n, xi, level) is not False
+        require(enough, group.part.place, "is as small as those that were left out")
+    report.checked += ["that groups were left out by their number of rows alone"]
+    return sum(sizes)
 
 
 def _counted_groups(claim: Part, groups: Sequence[Group], shared: str | None) -> list[Group]:
@@ -2200,7 +2220,7 @@ COUNTED = {
     "false-alarms": "kind procedure n xi delta group_thresholds small_groups scope tables",
     "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
-    "cascade": "kind procedure n xi delta claim costs scope declared tables",
+    "cascade": "kind procedure n xi delta claim costs scope declared left_out tables",
     "replacement": "kind procedure n xi delta group_verdicts looks scope tables",
 }
 # What the counts digest covers: of a claim, and of the objects of a list in it.
@@ -2416,6 +2436,10 @@ def _require_ids(claim: Part) -> None:
     if claim.value.get("claim") == "differ":
         words = claim.get("procedure", str).split("/")
         ids = (COMPARED_IDS + DIFFER_IDS[words[2] if words[1] == "groups" else "top"]).split()
+    if "left_out" in claim.value:
+        # Rows exit by the thresholds of their group, as by own ones.
+        ids = [name for name in ids if name != "other-groups-open"]
+        ids = ["exits-at-own-threshold" if name == "exits-at-threshold" else name for name in ids]
     drawn = claim.value.get("drawn")
     if drawn is not None:
         part = claim.part("drawn")

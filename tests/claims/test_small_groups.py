@@ -10,14 +10,17 @@ import polars
 import pytest
 
 from pacbound import (
+    Cascade,
     Monitor,
     Shield,
+    certify_cascade,
     certify_false_alarms,
     certify_recall,
     certify_sets,
     certify_shield,
     exact_verifier,
 )
+from pacbound.cascade import Answers
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -213,3 +216,109 @@ def test_a_document_without_groups_cannot_leave_any_out() -> None:
         certificate_from_dict(document)
     with pytest.raises(exact_verifier.UnreadableError, match="does not fit"):
         exact_verifier.check_document(document)
+
+
+# ---- cascades
+
+MODELS = np.zeros((N, 2), dtype=int)
+MODELS[RNG.random(N) < 0.03, 0] = 1
+LABEL = np.zeros(N, dtype=int)
+
+
+def cascade(rows: Any = slice(None), **more: Any) -> Any:
+    asked = {"xi": 0.1, "delta": 0.05, "bound": "pair", "small_groups": "leave-out", **more}
+    groups = asked.pop("groups", SITE[rows])
+    models = asked.pop("models", MODELS)
+    return certify_cascade(SCORE[rows], models[rows], LABEL[rows], groups=groups, **asked)
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
+def test_a_cascade_leaves_small_groups_to_the_slow_model(bound: str) -> None:
+    refused = cascade(small_groups="refuse", bound=bound)
+    assert not refused.certified
+    certificate = cascade(bound=bound)
+    assert certificate.certified
+    assert certificate.left_out == certificate.refused_groups == SMALL
+    assert both_verifiers(certificate) == [True, True]
+    large = ~np.isin(SITE, SMALL)
+    alone = cascade(large, bound=bound, small_groups="refuse")
+    for name, limits in certificate.thresholds.items():
+        expected = [np.inf] if name in SMALL else alone.thresholds
+        assert np.array_equal(limits, expected)
+    assert certificate.n == N
+    assert np.isclose(certificate.exit_rates[0], alone.exit_rates[0] * large.sum() / N)
+    said = certificate.summary()
+    assert "19 groups" in said
+    assert "in each of the groups that are not left out" in said
+    assert "'clinic 03': 12 rows, left out: too few, even if no row is lost." in said
+    assert "the rest and all rows of other groups." in said
+    assert "exits-at-own-threshold" in certificate.values["assumes"]
+
+
+def test_a_cascade_with_a_group_that_fails_by_its_errors_is_refused() -> None:
+    models = MODELS.copy()
+    models[SITE == "clinic 05", 0] = 1
+    scores = np.where(SITE == "clinic 05", 1.0, SCORE)
+    certificate = certify_cascade(
+        scores, models, LABEL, groups=SITE, xi=0.1, delta=0.05, small_groups="leave-out"
+    )
+    assert not certificate.certified
+    assert both_verifiers(certificate) == [True, True]
+    assert "Group 'clinic 05'" in certificate.summary()
+    assert "Nor can" not in certificate.summary()
+
+
+def test_a_cascade_runs_by_groups_where_some_were_left_out() -> None:
+    certificate = cascade()
+    running = Cascade(
+        [
+            lambda rows: Answers(np.zeros(len(rows), dtype=int), np.ones(len(rows))),
+            lambda rows: Answers(np.ones(len(rows), dtype=int), np.ones(len(rows))),
+        ],
+        certificate,
+    )
+    found = running.predict(np.zeros(3), groups=["clinic 00", "clinic 03", "nowhere"])
+    assert found.tolist() == [0, 1, 1]
+    with pytest.raises((InvalidTypeError, InvalidValueError), match="groups is missing"):
+        running.predict(np.zeros(3))
+
+
+def test_three_models_and_missing_labels_leave_out_small_groups_too() -> None:
+    three = np.column_stack([MODELS[:, 0], MODELS[:, 1], MODELS[:, 1]])
+    scores = np.column_stack([SCORE, SCORE])
+    label: Any = np.where(np.arange(N) % 3 == 0, np.nan, 0.0)
+    certificate = certify_cascade(
+        scores, three, label, groups=SITE, xi=0.2, delta=0.05, small_groups="leave-out"
+    )
+    assert certificate.left_out == SMALL
+    assert both_verifiers(certificate) == [True, True]
+
+
+def test_what_small_groups_of_a_cascade_do_not_go_with() -> None:
+    with pytest.raises(InvalidValueError, match="there are none: pass groups"):
+        cascade(groups=None)
+    with pytest.raises(InvalidValueError, match="do not overlap"):
+        cascade(groups={"a": SITE == "clinic 00"})
+    with pytest.raises(InvalidValueError, match="never refuses the others"):
+        cascade(group_thresholds="own")
+    with pytest.raises(InvalidValueError, match="xi=0"):
+        cascade(xi=0.0)
+    # Where all are small nothing is left out, and the claim is refused.
+    few = cascade(np.isin(SITE, SMALL))
+    assert (few.certified, few.left_out) == (False, ())
+
+
+def test_a_cascade_that_leaves_out_a_group_that_could_pass_is_not_valid() -> None:
+    """With mended digests."""
+    for name, rows in (("clinic 03", 200), ("clinic 00", 12)):
+        document = cascade().to_dict()
+        claim = document["claim"]
+        claim["left_out"] = {**claim["left_out"], name: rows}
+        claim["n"] = sum(claim["left_out"].values()) + sum(one["n"] for one in claim["tables"])
+        document["claim_digest"] = digest(claim)
+        document["counts_digest"] = exact_verifier.counts_digest(
+            exact_verifier.Part(claim, "claim")
+        )
+        with pytest.raises(CertificateError, match="left_out"):
+            certificate_from_dict(document)
+        assert exact_verifier.check_document(document).wrong

@@ -9,8 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import multinomial
+from scipy.stats import binom, multinomial
 
+from pacbound import certify_cascade
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared, decide
 from pacbound.tally.questions.cascade import ONLY_SLOW, TWO_MODELS
 
@@ -63,3 +64,37 @@ def test_a_group_loses_more_than_xi_with_probability_at_most_delta_for_every_law
         wrong = bad[one][exits[:, :, 0]] | bad[other][exits[:, :, 1]]
         largest = max(largest, float(chance[0][one] @ wrong @ chance[1][other]))
     assert sharp * DELTA < largest <= DELTA
+
+
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_a_group_that_is_not_left_out_loses_more_than_xi_with_probability_at_most_delta(
+    share: float,
+) -> None:
+    """Two groups of random sizes, which lose just more than xi if their rows exit early."""
+    total, wrong, seen = 16, 0.0, 0.0
+    for first in range(total + 1):
+        sizes = (first, total - first)
+        for lost in product(*(range(size + 1) for size in sizes)):
+            weight = binom.pmf(first, total, share) * np.prod(binom.pmf(lost, sizes, XI + HAIR))
+            seen += weight
+            if weight < 1e-6:
+                continue
+            groups = np.repeat(["a", "b"], sizes)
+            loses = np.concatenate(
+                [np.arange(n) < k for n, k in zip(sizes, lost, strict=True)]
+            ).astype(int)
+            certificate = certify_cascade(
+                np.full(total, 0.9),
+                np.column_stack([loses, np.zeros(total, dtype=int)]),
+                np.zeros(total, dtype=int),
+                xi=XI,
+                delta=DELTA,
+                groups=groups,
+                small_groups="leave-out",
+            )
+            # Six rows certify xi = 0.25 at delta = 0.2 if none is lost.
+            small = {name for name, n in zip("ab", sizes, strict=True) if 0 < n < 6}
+            assert set(certificate.left_out) == small
+            wrong += weight * bool(certificate.exit_counts.any())
+    assert abs(seen - 1) < 1e-9
+    assert 0.2 * DELTA < wrong + 1e-3 <= DELTA

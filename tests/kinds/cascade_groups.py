@@ -45,6 +45,8 @@ def _random(rng: np.random.Generator) -> Certificate:
     else:
         named = names(rng, rows)
         options["group_thresholds"] = str(rng.choice(["common", "own"]))
+        if options["group_thresholds"] == "common" and options["xi"] > 0:
+            options["small_groups"] = str(rng.choice(["refuse", "leave-out"]))
     return random_cascade(rng, rows, models, groups=named, **options)
 
 
@@ -80,6 +82,12 @@ KIND = Kind(
     made={
         "cascade-groups-common-exact": lambda: certify_cascade(
             data=in_groups(400, 2), xi=0.1, delta=0.05, costs=(1.0, 9.0)
+        ),
+        "cascade-groups-small": lambda: certify_cascade(
+            data=in_groups(400, 2, labelled=0.8, small=9),
+            xi=0.2,
+            delta=0.05,
+            small_groups="leave-out",
         ),
         "cascade-groups-own-partial": lambda: certify_cascade(
             data=in_groups(400, 2, labelled=0.8, small=9),

@@ -30,6 +30,13 @@ least ((1 - delta)^(1/G))^G = 1 - delta none of the G decisions is wrong; this h
 n_1, .., n_G. QED A group that is too small is refused and never exits early, so it loses nothing;
 nor does a group that was not among the rows, if its rows never exit.
 
+Groups left out. Let the groups be disjoint, and leave out those whose n_g alone is too small: 0, or
+such that not even zero losses of n_g would show xi at the level of a walk. Given n_1, .., n_G the
+groups that are left are fixed, and the theorem of common thresholds holds for them; the rows of the
+others never exit early. Nothing but n_g may decide this: a group that is left out because its walk
+failed would get, with every other, a chance of its own. Of groups that overlap, the rows are not
+independent draws given the others' numbers, so there none is left out.
+
 Partial labels. A row that exits early with an answer that differs from the slow model's and has no
 label counts as a loss in each of its groups. By the lemma of `cascade_partial` whatever passes so
 passes with all labels too, in every group, and both theorems hold as they do there: for any order
@@ -51,7 +58,12 @@ from pacbound.procedures import cascade, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, Walk
 from pacbound.procedures.cascade_paths import Passes, PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.stats.binomial import bonferroni_level, fixed_sequence, sidak_level
+from pacbound.stats.binomial import (
+    binomial_upper,
+    bonferroni_level,
+    fixed_sequence,
+    sidak_level,
+)
 
 Integers = NDArray[np.int64]
 Shared = Literal["common", "own"]
@@ -136,6 +148,14 @@ def decide(
     if len(groups[0].walks) == 1:
         return _one_walk(groups, asked)
     return _along_paths(groups, asked, costs, counted)
+
+
+def too_small(n: int, exits: int, asked: Asked) -> bool:
+    """Whether a group of so many rows is too small to pass, by its number alone."""
+    level = asked["delta"]
+    if exits > 1:
+        level = bonferroni_level(level, len(cascade_paths.TILTS))
+    return n == 0 or bool(binomial_upper(0, n, delta=level) > asked["xi"])
 
 
 def refused(

@@ -45,6 +45,7 @@ def certify_cascade(  # noqa: PLR0913
     method: Literal["paths", "greedy"] = "paths",
     groups: Any = None,
     group_thresholds: Literal["common", "own"] | None = None,
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
     data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> CascadeCertificate:
@@ -115,6 +116,10 @@ def certify_cascade(  # noqa: PLR0913
     group_thresholds
         With groups: "common" to all, if left out, at which each group loses at most `xi`; or "own"
         ones of each, if no groups overlap; a group that is too small never exits early.
+    small_groups
+        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand, for common thresholds of groups that do not overlap.
+        Only the number of rows of a group decides, never an outcome. Its rows never exit early.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows
@@ -185,7 +190,12 @@ def certify_cascade(  # noqa: PLR0913
             "preferred": preferred,
             "groups": groups,
         },
-        {**asked, "method": method, "group_thresholds": group_thresholds},
+        {
+            **asked,
+            "method": method,
+            "group_thresholds": group_thresholds,
+            "small_groups": small_groups,
+        },
         data,
         rows,
     )

@@ -387,12 +387,14 @@ class CascadeCertificate(Certificate):
     @property
     def thresholds(self) -> Any:
         """A row exits at the first model whose float64 score is at or above its threshold, +inf
-        where it never does: an array with one for each exit; own ones of groups as a dictionary of
-        such arrays by the names of the groups.
+        where it never does: an array with one for each exit; own ones of groups, or common ones of
+        which some groups were left out, as a dictionary of such arrays by the names of the groups.
         """
         self.require_intact()
-        if self.group_thresholds == "own":
-            return {str(group.name): group.thresholds for group in self.tables}
+        if self.group_thresholds == "own" or self.left_out:
+            never = np.full(self.exits, np.inf)
+            by_group = {str(group.name): group.thresholds for group in self.tables}
+            return {**by_group, **dict.fromkeys(self.left_out, never)}
         return self.tables[0].thresholds
 
     def thresholds_for_use(self) -> Any:
@@ -495,7 +497,13 @@ class CascadeCertificate(Certificate):
     @property
     def refused_groups(self) -> tuple[str, ...]:
         """The groups that are not certified, so that their rows never exit early."""
-        return tuple(name for name, group in self.groups.items() if not group.certified)
+        refused = (name for name, group in self.groups.items() if not group.certified)
+        return (*refused, *self.left_out)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The groups that `small_groups="leave-out"` left out, for too few rows."""
+        return tuple(self.values.get("left_out") or ())
 
     def draw_lines(self) -> list[str]:
         """What was drawn by a seed, that of a fold included."""

@@ -36,7 +36,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
-from pacbound.forms import DELTA, Ask, Choice, xi_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, xi_ask
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import (
     cascade,
@@ -195,6 +195,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
             "With groups: common to all, if left out, or own ones of each.",
             None,
         ),
+        SMALL_GROUPS,
     )
     procedures: Mapping[str, CascadeProcedure] = _procedures()
     may_assume = (
@@ -247,7 +248,13 @@ class CascadeClaim(Claim[CascadeCertificate]):
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """The walks of each group, whole, and what was asked for."""
         exits = self._require_tally(evidence, wishes)
+        names: Sequence[str | None] = evidence.groups or (None,)
         tables = _tables(evidence, exits)
+        small = _small(names, tables, exits, wishes)
+        if small:
+            large = [place for place, name in enumerate(names) if name not in small]
+            names = [names[place] for place in large]
+            tables = [tables[place] for place in large]
         counts = [with_unlabelled(table.counts, exits) for table in tables]
         labelled = [int(labelled_rows(part, exits).sum()) for part in counts]
         total = max(labelled) if evidence.scope == "overlapping-groups" else sum(labelled)
@@ -259,9 +266,11 @@ class CascadeClaim(Claim[CascadeCertificate]):
             shared = wishes["group_thresholds"] or "common"
         partial = missing or wishes["claim"] == "differ"
         procedure = self._procedure(method, wishes["bound"], shared, partial=partial).name
-        asked = {**wishes, "group_thresholds": shared}
+        leaves = "leave-out" if small else "refuse"
+        asked = {**wishes, "group_thresholds": shared, "small_groups": leaves}
         kept = {
             **self.counted_values(procedure, evidence, asked),
+            "left_out": small or None,
             "tables": [
                 {
                     "group": name,
@@ -270,9 +279,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
                     "walks": _walks(table.cells, part, method, wishes),
                     "best_possible": None,
                 }
-                for name, table, part in zip(
-                    evidence.groups or (None,), tables, counts, strict=True
-                )
+                for name, table, part in zip(names, tables, counts, strict=True)
             ],
         }
         if not partial or wishes["claim"] == "differ":
@@ -341,7 +348,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
             raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
         if wishes["costs"] is not None:
             cascade_paths.checked_costs(wishes["costs"], exits + 1)
-        wrong = _graded_conflict(tally, wishes) or _conflict(tally, exits, wishes)
+        wrong = _graded_conflict(tally, wishes) or _small_conflict(tally, wishes)
+        wrong = wrong or _conflict(tally, exits, wishes)
         if wrong is not None:
             raise InvalidValueError(wrong)
         return exits
@@ -390,11 +398,13 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if procedure.shared is not None:
             refusal = cascade_groups.refused(_names(values), rows, found)
         whole = _whole(_names(values), values["scope"])
-        declared = values.get("declared")
+        declared, small = values.get("declared"), values.get("left_out")
+        total = sum(group.n for group in rows) if whole is None else rows[whole].n
         return {
             **values,
+            "left_out": small,
             "costs": values["costs"] if declared is None else declared.running_costs,
-            "n": sum(group.n for group in rows) if whole is None else rows[whole].n,
+            "n": total + sum((small or {}).values()),
             "assumes": self._assumed(procedure, values),
             "tables": tables,
             "refusal": refusal,
@@ -424,10 +434,14 @@ class CascadeClaim(Claim[CascadeCertificate]):
     def _assumed(self, procedure: CascadeProcedure, values: Values) -> tuple[str, ...]:
         """The names of what is assumed."""
         grouped = procedure.shared is not None
+        # Where groups were left out, a row exits by the thresholds of its group, as by own ones.
+        shared: Shared | None = "own" if values.get("left_out") else procedure.shared
         ids = procedure.assumes
+        if shared != procedure.shared:
+            ids = _assumes(procedure.method, shared, partial=True)
         if values["claim"] == "differ":
             groups = ("groups-before-comparing",) if grouped else ()
-            ids = (*_ROWS, *_COMPARED, *groups, *_certified("differ", procedure.shared))
+            ids = (*_ROWS, *_COMPARED, *groups, *_certified("differ", shared))
         elif grouped:
             ids = (*ids, "groups-beforehand")
         drawn = values["drawn"]
@@ -489,6 +503,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
             "bound": procedure.bound,
             "method": "greedy" if procedure.method == "greedy" else "paths",
             "group_thresholds": procedure.shared,
+            "small_groups": "leave-out" if read.values["left_out"] else "refuse",
         }
         return replace(read, values={**read.values, **named})
 
@@ -584,6 +599,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
                     where = ", ".join(f"{value:g}" for value in thresholds)
                     counts = {name: int(getattr(walk, name)[:, step].sum()) for name in names}
                     found[f"{prefix}{path}from {where} on"] = counts
+        for name, rows in (certificate.values["left_out"] or {}).items():
+            found[f"group {printable(name)}, all"] = {"rows": rows}
         return found
 
 
@@ -600,6 +617,48 @@ def _graded_conflict(tally: Tally, wishes: Values) -> str | None:
         return (
             "claim='differ' is about answers that differ, whatever their quality: leave quality "
             "out, or claim the loss (claim='loss')."
+        )
+    return None
+
+
+def _small(
+    names: Sequence[Any], tables: Sequence[Tally], exits: int, wishes: Values
+) -> dict[str, int]:
+    """The groups that are left out, with their rows, if that was asked for and others are left."""
+    if wishes["small_groups"] == "refuse":
+        return {}
+    asked: Asked = {"xi": wishes["xi"], "delta": wishes["delta"], "bound": wishes["bound"]}
+    found = {
+        str(name): table.rows
+        for name, table in zip(names, tables, strict=True)
+        if cascade_groups.too_small(table.rows, exits, asked)
+    }
+    return found if len(found) < len(names) else {}
+
+
+def _small_conflict(tally: Tally, wishes: Values) -> str | None:
+    """What does not go with leaving out small groups, in a sentence."""
+    if wishes["small_groups"] == "refuse":
+        return None
+    if tally.scope == "top":
+        return (
+            "small_groups='leave-out' is about groups, and there are none: pass groups, or leave "
+            "it out."
+        )
+    if tally.scope == "overlapping-groups":
+        return (
+            "small_groups='leave-out' needs groups that do not overlap: how many rows one has says "
+            "something about the rows of another. Pass one group per row."
+        )
+    if wishes["group_thresholds"] == "own":
+        return (
+            "small_groups='leave-out' is about common thresholds: with group_thresholds='own' a "
+            "small group never refuses the others. Leave it out."
+        )
+    if wishes["xi"] == 0:
+        return (
+            "small_groups='leave-out' cannot be decided for xi=0, where no number of rows is "
+            "enough by itself: allow a small loss."
         )
     return None
 

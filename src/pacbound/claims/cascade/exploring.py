@@ -46,6 +46,10 @@ def explorable(certificate: CascadeCertificate) -> Explorable | str:
             "The certificate of several models in groups does not hold the counts that another xi "
             "would need."
         )
+    if certificate.left_out:
+        return (
+            "Which groups are left out depends on xi, and their counts are not in the certificate."
+        )
     own = certificate.group_thresholds == "own"
     first = "Groups certified" if own else f"Threshold{'s' * (certificate.exits > 1)}"
     paid = () if certificate.costs is None else ("Cost of a row",)

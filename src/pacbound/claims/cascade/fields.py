@@ -44,10 +44,12 @@ from pacbound.forms import AskedForm, Form, Integers, Number, Numbers, Whole
 from pacbound.procedures import cascade_paths
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import MOST_STEPS, Declared, never_cell
+from pacbound.procedures.cascade_groups import Asked, too_small
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.says import Side
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
+from pacbound.tally.questions.question import in_order
 
 Counts = NDArray[np.int64]
 
@@ -337,6 +339,44 @@ DECLARED: Final = Record(
 )
 
 
+class GroupSizes(Form):
+    """How many rows some groups have."""
+
+    def read(self, part: Reader, key: str) -> dict[str, int]:
+        """The rows by the names of the groups."""
+        inner = part.mapping(key)
+        if not inner.names():
+            raise CertificateError(f"{part.place(key)} is empty.")
+        return {name: inner.count(name) for name in in_order(inner.names())}
+
+    def write(self, value: dict[str, int]) -> Json:
+        """An object."""
+        return dict(value)
+
+    def schema(self) -> dict[str, Json]:
+        """An object of counts."""
+        return {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
+
+
+def _require_left_out(part: Reader, values: Values, procedure: Any) -> None:
+    """Raise unless groups were left out by their number of rows alone, and no other is so small."""
+    small, place = values["left_out"], part.place("left_out")
+    if small is None:
+        return
+    tables = {table["group"]: table["n"] for table in values["tables"]}
+    fits = procedure.shared == "common" and values["scope"] == "groups" and values["xi"] > 0
+    if not fits or small.keys() & tables.keys():
+        raise CertificateError(f"{place} does not fit the claim.")
+    asked: Asked = {"xi": values["xi"], "delta": values["delta"], "bound": procedure.bound}
+    exits = len(values["tables"][0]["walks"][0].cells)
+    for name, rows in {**small, **tables}.items():
+        if too_small(rows, exits, asked) != (name in small):
+            raise CertificateError(
+                f"{place}: {rows} rows of the group {name!r} do not decide whether it is left out "
+                "as the claim has it."
+            )
+
+
 def cascade_fields(claim: Any, procedure: Any) -> Fields:
     """The fields of the documents of a procedure."""
     fold = [Field("declared", DECLARED, counted=True)]
@@ -347,6 +387,7 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
             scope_field("top", "groups", "overlapping-groups"),
             DRAWN,
             GRADED,
+            Field("left_out", GroupSizes(), counted=True, left_out=True),
             *(fold if procedure.method == "front" else []),
             tables_field(
                 Field("n", Whole(), counted=True),
@@ -368,6 +409,7 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
     _require_models(part, values)
     for inner, table in zip(part.mappings("tables"), tables, strict=True):
         _require_table(inner, table, values, method)
+    _require_left_out(part, values, procedure)
     costs, declared = values["costs"], values.get("declared")
     if values["graded"] is not None and (values["claim"] != "loss" or procedure.bound == "product"):
         raise CertificateError(f"{part.place('graded')}: no such claim is made of graded rows.")

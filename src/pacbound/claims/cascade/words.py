@@ -131,7 +131,10 @@ def said(certificate: CascadeCertificate) -> Says:
         f"bound {certificate.bound}{shared}",
         values,
     )
-    lines = tuple(_line(certificate, group) for group in certificate.groups.values())
+    lines = (
+        *(_line(certificate, group) for group in certificate.groups.values()),
+        *(_small(*one) for one in (certificate.values.get("left_out") or {}).items()),
+    )
     notes = (*_labels(certificate), *_noted(certificate))
     if certificate.method == "greedy":
         limits = Sentence("Thresholds, without a guarantee: {limits}.", values)
@@ -140,6 +143,7 @@ def said(certificate: CascadeCertificate) -> Says:
     if not certificate.certified:
         return Says(title, refused=_refused(certificate), groups=lines, notes=notes)
     every, graded = " in each of the groups" if grouped else "", certificate.graded
+    every += " that are not left out" * bool(certificate.left_out)
     held = (
         f"at most {{xi}} of its answers differ from those of {{slow}}{every}"
         if certificate.bounded == "differ"
@@ -164,7 +168,7 @@ def _quantities(certificate: CascadeCertificate) -> dict[str, Value]:
     return {
         "models": count(certificate.exits + 1),
         "n": count(certificate.n),
-        "groups": count(len(certificate.groups)),
+        "groups": count(len(certificate.groups) + len(certificate.left_out)),
         "xi": share(certificate.xi, "up"),
         "delta": share(certificate.delta, "up"),
         "confidence": confidence(certificate.delta),
@@ -208,7 +212,8 @@ def _rule(certificate: CascadeCertificate) -> Sentence:
     for m, (name, limit) in enumerate(zip(fast, limits, strict=True)):
         filled[f"model {m}"] = _capital(name) if m == 0 else name
         filled[f"limit {m}"] = Quantity(limit, "threshold", "exact")
-    return Sentence(f"{', '.join(parts)}, {{slow}} the rest.", filled)
+    rest = " and all rows of other groups" * bool(certificate.left_out)
+    return Sentence(f"{', '.join(parts)}, {{slow}} the rest{rest}.", filled)
 
 
 def _capital(name: str) -> str:
@@ -259,6 +264,13 @@ def _line(certificate: CascadeCertificate, group: CascadeGroup) -> Sentence:
     if certificate.group_thresholds == "own":
         own, numbers["limits"] = ", from {limits} on", _listed(group.thresholds.tolist())
     return Sentence(f"{{group}}: {{n}} rows{own}: {text}", {**numbers, **filled})
+
+
+def _small(name: str, rows: int) -> Sentence:
+    return Sentence(
+        "{group}: {n} rows, left out: too few, even if no row is lost. They never exit early",
+        {"group": repr(name), "n": count(rows)},
+    )
 
 
 def _refused(certificate: CascadeCertificate) -> tuple[Sentence, ...]:
