@@ -109,7 +109,12 @@ KIND = Kind(
             data=in_groups(40, 3), xi=0.6, delta=0.05
         ),
     },
-    layouts=("cascade-groups-no-loss", "cascade-groups-own-partial", "cascade-groups-own-product"),
+    layouts=(
+        "cascade-groups-no-loss",
+        "cascade-groups-own-partial",
+        "cascade-groups-own-product",
+        "cascade-groups-small",
+    ),
     random=_random,
     trials=150,
     use=lambda: Use(watched(), rows_of_use),
