@@ -31,7 +31,7 @@ from pacbound.says import Quantity, Says
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import RowColumn
-from pacbound.tally.row_options import DRAWN_BY, POSITIVE, require_row_options
+from pacbound.tally.row_options import DRAWN_BY, JOINED_BY, POSITIVE, require_row_options
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally, recorded_columns
 
@@ -339,7 +339,7 @@ def certify(
     tally = Tally.count(question, data=data, **{**columns, **counting, **options})
     named = {
         **columns,
-        **{name: rows[name] for name in DRAWN_BY if name in rows},
+        **{name: rows[name] for name in (*DRAWN_BY, *JOINED_BY) if name in rows},
         POSITIVE: None if rows.get(POSITIVE) is None else str(rows[POSITIVE]),
     }
     gathered = dict(claim.gathered(asked, tally, columns, options))

@@ -231,6 +231,24 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         )
     }
 
+    def counting(
+        self,
+        wishes: Values,  # noqa: ARG002
+        columns: Mapping[str, Any],
+        data: Any,
+        rows: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Raise if a quality is named once for several tables that are not joined."""
+        quality, tables = columns.get("quality"), data if isinstance(data, (list, tuple)) else ()
+        once = isinstance(quality, str) or (isinstance(quality, list) and len(quality) == 1)
+        if once and len(tables) > 1 and rows.get("id") is None:
+            raise InvalidTypeError(
+                f"quality={quality!r} is one column, and there are {len(tables)} tables: name the "
+                "column that joins the old model's table with the new one's, id='doc_id' "
+                "(--id doc_id); or name two qualities, the old model's first."
+            )
+        return {}
+
     def require_columns(self, given: Set[str], wishes: Values) -> None:  # noqa: ARG002
         """Raise unless rows bring answers, or their quality."""
         if not given & {"prediction", "quality"}:
@@ -747,10 +765,12 @@ def certify_replacement(  # noqa: PLR0913
     looks
         Planned looks, numbers of rows, fixed beforehand: 100,200. They share `delta`.
     data
-        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally; or,
+        with `id`, the tables of the old and of each new model, `data=(old, new)`: paths, frames, or
+        lists of dicts, with the columns of the same names. `id` names the column that joins them.
     **rows
-        How rows are read and drawn, see `RowOptions`. Where one question has several samples, pass
-        it as `clusters`.
+        How rows are read, joined and drawn, see `RowOptions`. Where one question has several
+        samples, pass it as `clusters`.
 
     Returns
     -------
@@ -781,6 +801,9 @@ def certify_replacement(  # noqa: PLR0913
     >>> refused.certified, refused.refusal.code, refused.refusal.needed
     (False, 'loses', None)
     """
+    where = rows.get("where")
+    if isinstance(where, Mapping):
+        rows["where"] = ",".join(f"{column}={value}" for column, value in where.items())
     asked = {"xi": xi, "delta": delta, "group_verdicts": group_verdicts, "looks": looks}
     columns = {"prediction": prediction, "label": label, "quality": quality, "groups": groups}
     return certify(CLAIM, columns, asked, data, rows)

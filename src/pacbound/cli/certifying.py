@@ -46,6 +46,7 @@ from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
 from pacbound.forms import REQUIRED, Ask
 from pacbound.tally import Tally
 from pacbound.tally.questions.question import RowColumn, subject_of
+from pacbound.tally.row_options import JOINED_BY
 
 GROUPS = RowColumn(
     "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
@@ -230,7 +231,8 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
         classes = tuple(dict.fromkeys((*POSITIVE, *classes)))
     strata = ("strata",) if "n_bins" in claim.counts_by else ()
     graded = GRADED if claim.question.tosses else ()
-    return (*classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
+    joins = JOINED_BY if claim.question.joins else ()
+    return (*joins, *classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
 
 
 def _of_column(column: RowColumn) -> Parameter:

@@ -14,7 +14,7 @@ from pacbound.claims.certificate import Certificate
 from pacbound.cli.columns import chosen, for_question, readable_roles
 from pacbound.cli.delivery import progress_bar
 from pacbound.errors import InvalidTypeError
-from pacbound.tally.row_options import DRAWN_BY
+from pacbound.tally.row_options import DRAWN_BY, JOINED_BY
 from pacbound.tally.tally import Tally
 
 MOST_SHOWN = 20
@@ -140,7 +140,8 @@ def _columns(certificate: Certificate, question: Any, said: Mapping[str, str]) -
     """The columns as the question that was counted takes them: those that are said, and else those
     of the certificate.
     """
-    named = chosen(certificate, readable_roles(question, (*question.roles, *DRAWN_BY)), said)
+    known = (*question.roles, *DRAWN_BY, *JOINED_BY)
+    named = chosen(certificate, readable_roles(question, known), said)
     if not named.keys() & question.roles.keys():
         raise InvalidTypeError(
             "The certificate does not say which columns it was counted from, because they were "

@@ -50,6 +50,7 @@ from pacbound.tally.columns import (
 )
 from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers, draw_slots
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
+from pacbound.tally.joined_tables import joined, quality_of
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions import Judged, Question
@@ -203,6 +204,8 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
     if is_equal_mass(columns.get("edges")) and columns.get("confidence") is not None:
         scores = scores_in(columns["confidence"], data, options)
         columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
+    if "id" in options or "where" in options:
+        return _count_joined(question, columns, options, data, notation)
     own = _by_class(question.of_columns(**columns), options)
     own = _graded(own, options, columns=True)
     if notation.scale is not None:
@@ -249,6 +252,41 @@ def _class_rule(options: Mapping[str, Any]) -> ClassRule:
     given = options_about("classes", options)
     given.pop(POSITIVE, None)
     return ClassRule.of(**given)
+
+
+def _count_joined(
+    question: Question,
+    columns: Mapping[str, Any],
+    options: Mapping[str, Any],
+    data: Any,
+    notation: Notation,
+) -> tuple[Question, Counted]:
+    """Count the rows of several models' tables, joined by an id, in memory."""
+    if not question.joins or options.get("id") is None or "answers" in options:
+        raise InvalidTypeError(
+            "id and where join the tables of an old and a new model that are to be compared, and "
+            "go with each other, not with answers: leave them out."
+        )
+    tables = joined(data, by=options["id"], where=options.get("where"), notation=notation)
+    several = {column.name for column in question.columns if column.several}
+    named = {
+        role: tables.for_each(names, role) if role in several else names
+        for role, names in columns.items()
+    }
+    drawn = dict(options)
+    if tables.clusters is not None:
+        drawn.setdefault("clusters", tables.clusters)
+    own = question.of_columns(**named)
+    counting, arrays = _counting(own, drawn, columns=True), {}
+    for key, slot in {**own.slots, **counting.draw.slots}.items():
+        role, _, model = key.partition(" ")
+        if role not in several:
+            arrays[key] = tables.shared(slot.name)
+        else:
+            column = tables.column(int(model), slot.name)
+            arrays[key] = quality_of(column, slot.name) if role == "quality" else column
+    names = _ask_arrays(counting, arrays)
+    return own, counting.result(tables.sources or names or [own_name()])
 
 
 def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) -> Counting:

@@ -14,7 +14,9 @@ from typing import Annotated, Any, Final, Literal, TypedDict, get_args, get_type
 from pacbound.errors import InvalidTypeError
 from pacbound.sources.batches import Engine, Progress
 
-Part = Literal["reading", "notation", "answers", "classes", "grading", "draw", "certificate"]
+Part = Literal[
+    "reading", "notation", "answers", "joining", "classes", "grading", "draw", "certificate"
+]
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class Row:
         One line.
     part : str
         What it says something about: "reading" files; the "notation" of tables, or the "answers"
-        to their rows; "classes", the "grading" of outcomes, or the "draw" of rows, also of
-        arrays; or the "certificate".
+        to their rows; the "joining" of several tables; "classes", the "grading" of outcomes, or the
+        "draw" of rows, also of arrays; or the "certificate".
     column : bool
         Whether it is a column of the table, or an array beside the others.
     option : type or None
@@ -83,6 +85,22 @@ class RowOptions(TypedDict, total=False):
     answers: Annotated[
         Any,
         Row("Labels that came back for the rows, by their pac_row: files or a frame.", "answers"),
+    ]
+    id: Annotated[
+        Any,
+        Row(
+            "The column that joins the tables of the models to be compared: doc_id",
+            "joining",
+            option=str,
+        ),
+    ]
+    where: Annotated[
+        Any,
+        Row(
+            "With id: only rows where a column has a value, such as filter=strict-match.",
+            "joining",
+            option=str,
+        ),
     ]
     classes: Annotated[
         Any, Row("All classes that there are: a,b,c. Any other is refused.", "classes", option=str)
@@ -197,6 +215,9 @@ ROWS: Final[Mapping[str, Row]] = {
 # The class that counts, where truth values are written as classes; certificates keep it beside the
 # names of the columns.
 POSITIVE: Final = "positive_class"
+
+# The options that say how tables are joined.
+JOINED_BY: Final = tuple(name for name, row in ROWS.items() if row.part == "joining")
 
 # The options that are columns: rows are drawn by them.
 DRAWN_BY: Final = tuple(name for name, row in ROWS.items() if row.column)

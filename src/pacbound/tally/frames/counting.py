@@ -123,6 +123,13 @@ def whole_columns(
     return collected(frame.select(*values), in_order=True)
 
 
+def eager_columns(native: Any) -> dict[str, list[Any]]:
+    """All columns of a frame, as lists."""
+    frame = known_frame(native)
+    held = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return {name: column.to_list() for name, column in held.to_dict(as_series=True).items()}
+
+
 def column_names(native: Any) -> list[str]:
     """The names of all columns of a frame."""
     return list(known_frame(native).collect_schema().names())

@@ -193,6 +193,8 @@ class Question(ABC):
         Whether a row is counted that has no label.
     counts_inside : bool
         Whether rows can be judged inside an engine.
+    joins : bool
+        Whether each model may have a table of its own, which are joined by an id.
     reference : str
         What the model is called that labels are held against, where there are several.
     everyone : tuple of str
@@ -231,6 +233,7 @@ class Question(ABC):
     lost_is: str | None = None
     labels_may_be_missing: bool = False
     counts_inside: bool = True
+    joins: bool = False
     reference: str = "slow model"
     everyone: tuple[str, ...] = ()
     among: tuple[str, ...] = ()

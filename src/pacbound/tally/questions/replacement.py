@@ -287,6 +287,7 @@ REPLACEMENT = ReplacementQuestion(
     grid=DyadicGrid(1),
     labels_may_be_missing=True,
     counts_inside=False,
+    joins=True,
     reference="old model",
     everyone=(ALL_ROWS,),
 )

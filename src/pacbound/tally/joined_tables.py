@@ -1,0 +1,308 @@
+"""Tables of several models, one for each, joined by an id into the rows of one table.
+
+What people have is read as it is: a table of any format, the lines of lm-evaluation-harness, one
+for each sample, and the samples of inspect_ai, in a JSON log or in a frame. Fields inside others
+are named with a point: `metrics.acc`. The tables are held in memory. Every id must be in each table
+once: to leave out rows that one model has not answered would compare it on the easier ones.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.fingerprints import file_fingerprint
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.opening import open_table
+from pacbound.sources.paths import are_paths, format_of
+from pacbound.sources.values import is_missing
+from pacbound.tally.classes import NotAClassError, class_of_text
+
+# What inspect_ai writes for correct, partly correct, incorrect and no answer.
+GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+# How often a question was asked: its rows are a cluster.
+_EPOCH: Final = "epoch"
+# A hash of the question, which must be the same for all models.
+_HASH: Final = "doc_hash"
+_MOST_VALUES: Final = 20
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """The rows of one model, and what the table is called in messages."""
+
+    name: str
+    rows: Sequence[Row]
+
+    def column(self, name: str) -> list[Any]:
+        """A column, or a field inside one; None where a row does not have it."""
+        found = [field_of(row, name) for row in self.rows]
+        if all(value is None for value in found):
+            known = sorted({key for row in self.rows[:100] for key in row})
+            raise InvalidValueError(
+                f"{self.name} has no column {name!r}: expected one of {', '.join(known[:30])}. A "
+                "field inside another is named with a point, such as scores.match.value."
+            )
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether some row has the column."""
+        return any(field_of(row, name) is not None for row in self.rows)
+
+    def where(self, column: str, value: str) -> ModelTable:
+        """Only the rows in which the column has the value."""
+        kept = [row for row in self.rows if written(field_of(row, column)) == value]
+        if not kept:
+            known = sorted(set(map(written, self.column(column))))[:_MOST_VALUES]
+            raise InvalidValueError(
+                f"{self.name} has no row where {column} is {value!r}: expected one of "
+                f"{', '.join(known)}."
+            )
+        return ModelTable(self.name, kept)
+
+    def places(self, ids: Sequence[str]) -> dict[tuple[str, ...], int]:
+        """The place of each row by its id, if no id is there twice."""
+        columns = [self.column(name) for name in ids]
+        keys = [tuple(map(written, key)) for key in zip(*columns, strict=True)]
+        if any(is_missing(value) for column in columns for value in column):
+            raise InvalidValueError(f"{self.name} has rows without {', '.join(ids)}.")
+        twice = [key for key, rows in Counter(keys).items() if rows > 1]
+        if twice:
+            raise InvalidValueError(
+                f"{self.name} has {len(twice)} ids in {', '.join(ids)} more than once, such as "
+                f"{_some(twice)}. {self._remedy(keys)}"
+            )
+        return {key: place for place, key in enumerate(keys)}
+
+    def _remedy(self, keys: Sequence[tuple[str, ...]]) -> str:
+        """What picks one of the rows that have the same id: a column that tells them apart."""
+        found: dict[str, list[str]] = {}
+        for name in dict.fromkeys(key for row in self.rows for key in row):
+            values = [row.get(name) for row in self.rows]
+            plain = all(isinstance(value, (str, int)) for value in values)
+            if plain and len(set(zip(keys, values, strict=True))) == len(keys):
+                found[name] = sorted(set(map(written, values)))
+        name = min(found, key=lambda name: len(found[name]), default="")
+        if name and len(found[name]) <= _MOST_VALUES:
+            return f"Pick one by its {name}: --where {name}={found[name][0]}"
+        return "Name columns that tell rows apart: --id document,question"
+
+
+@dataclass(frozen=True)
+class JoinedTables:
+    """The rows that several tables share, in the order of the first; `ids` are the columns that
+    they were joined by, `clusters` the one whose rows belong together, if they repeat.
+    """
+
+    tables: Sequence[ModelTable]
+    ids: tuple[str, ...]
+    sources: tuple[str, ...] | None
+
+    @property
+    def clusters(self) -> str | None:
+        """The question, where each was asked several times."""
+        return self.ids[0] if self.ids[-1:] == (_EPOCH,) and len(self.ids) > 1 else None
+
+    @cached_property
+    def _order(self) -> list[list[int]]:
+        """For each table the places of its rows, in the order of the first table."""
+        found = [table.places(self.ids) for table in self.tables]
+        for one, other in pairwise([*zip(self.tables, found, strict=True)]):
+            for (table, here), (against, there) in ((one, other), (other, one)):
+                lacking = [key for key in here if key not in there]
+                if lacking:
+                    raise InvalidValueError(
+                        f"{len(lacking)} of {len(here)} ids of {table.name} are not in "
+                        f"{against.name}, such as {_some(lacking)}: compare models on the same "
+                        "rows. Where a model gave no answer, keep its row and leave the answer "
+                        "empty: it counts against the new model."
+                    )
+        return [[places[key] for key in found[0]] for places in found]
+
+    def for_each(self, names: Any, role: str) -> list[str]:
+        """The column of a role in each of the tables: one name for all, or one for each."""
+        listed, models = [names] if isinstance(names, str) else list(names), len(self.tables)
+        if len(listed) not in (1, models):
+            raise InvalidTypeError(
+                f"{role} names {len(listed)} columns, and there are {models} tables: name one for "
+                "all of them, or one for each."
+            )
+        return listed if len(listed) == models else listed * models
+
+    def column(self, model: int, name: str) -> list[Any]:
+        """A column of a model's table."""
+        column = self.tables[model].column(name)
+        return [column[place] for place in self._order[model]]
+
+    def shared(self, name: str) -> list[Any]:
+        """A column that says the same in every table that has it."""
+        having = [model for model, table in enumerate(self.tables) if table.has(name)] or [0]
+        first, *others = [self.column(model, name) for model in having]
+        for model, other in zip(having[1:], others, strict=True):
+            differ = [
+                place
+                for place, (a, b) in enumerate(zip(first, other, strict=True))
+                if written(a) != written(b)
+            ]
+            if differ:
+                ids = self.column(having[0], self.ids[0])
+                raise InvalidValueError(
+                    f"{name} is not the same in {self.tables[having[0]].name} and "
+                    f"{self.tables[model].name} ({len(differ)} rows), such as for "
+                    f"{self.ids[0]} {_some([(written(ids[place]),) for place in differ])}: these "
+                    "are not the same questions."
+                )
+        return first
+
+
+def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN) -> JoinedTables:
+    """The tables of several models joined by the columns `by`; `where` picks some of their rows."""
+    listed = list(data) if isinstance(data, (list, tuple)) else [data]
+    if len(listed) < 2:
+        raise InvalidTypeError(
+            "id joins the tables of the old and the new model, and there is one table: pass "
+            "data=(old, new), or leave id out."
+        )
+    tables = [_read(one, place, notation) for place, one in enumerate(listed)]
+    for column, value in _conditions(where):
+        tables = [table.where(column, value) for table in tables]
+    ids = tuple(_names(by))
+    if len(ids) == 1 and all(table.has(_EPOCH) for table in tables) and _repeat(tables, ids[0]):
+        ids = (*ids, _EPOCH)
+    sources = [file_fingerprint(one) if are_paths(one) else None for one in listed]
+    known = tuple(name for name in sources if name is not None)
+    found = JoinedTables(tables, ids, known if len(known) == len(listed) else None)
+    if all(table.has(_HASH) for table in tables):
+        found.shared(_HASH)
+    return found
+
+
+def quality_of(values: Iterable[Any], name: str) -> list[Any]:
+    """Qualities as numbers: truth values and the letters of inspect_ai count as what they mean."""
+    found: list[Any] = []
+    for row, value in enumerate(values):
+        if isinstance(value, str) and value in GRADES:
+            found.append(GRADES[value])
+        elif is_missing(value) or isinstance(value, (bool, int, float)):
+            found.append(float("nan") if is_missing(value) else float(value))
+        else:
+            raise InvalidTypeError(
+                f"{name} holds {value!r} in row {row}: expected a number from 0 to 1, true or "
+                f"false, or one of {', '.join(GRADES)}."
+            )
+    return found
+
+
+def field_of(row: Row, name: str) -> Any:
+    """A value of a row, by its key, or by the keys of fields inside each other."""
+    if name in row:
+        return None if is_missing(row[name]) else row[name]
+    first, _, rest = name.partition(".")
+    inner = row.get(first)
+    return field_of(inner, rest) if rest and isinstance(inner, Mapping) else None
+
+
+def written(value: Any) -> str:
+    """A value as text: 7, 7.0 and "7" are one."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def _read(data: Any, place: int, notation: Notation) -> ModelTable:
+    name = str(data) if are_paths(data) else ("the old table", "the new table")[min(place, 1)]
+    if isinstance(data, (list, tuple)):
+        rows: Any = data
+    elif are_paths(data) and format_of(Path(data)) == "json":
+        rows = _records(Path(data))
+    elif are_paths(data):
+        table = open_table(data, notation)
+        rows = [
+            row
+            for batch in table.batches()
+            for row in _rows_of({name: _values(batch.values(name)) for name in table.columns})
+        ]
+    else:
+        # Loaded here, because files need no narwhals.
+        from pacbound.tally.frames.counting import eager_columns  # noqa: PLC0415
+
+        rows = _rows_of(eager_columns(data))
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise InvalidValueError(f"{name} has no rows: expected one for each id.")
+    return ModelTable(name, rows)
+
+
+def _records(path: Path) -> list[Any]:
+    """The objects of a JSON file: one on each line, all in one array, or the samples of a log."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            text = file.read().lstrip("\ufeff")
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+        raise InvalidValueError(f"{path} cannot be read as JSON: {error}.") from None
+    if isinstance(found, dict) and isinstance(found.get("samples"), list):
+        return list(found["samples"])
+    return found if isinstance(found, list) else [found]
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column of a file; text in a file without types may stand for numbers."""
+    distinct = column.distinct if column.typed else list(map(_untyped, column.distinct))
+    return [None if place < 0 else distinct[place] for place in column.places.tolist()]
+
+
+def _untyped(text: str) -> Any:
+    try:
+        return class_of_text(text)
+    except NotAClassError:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _repeat(tables: Sequence[ModelTable], name: str) -> bool:
+    return any(len(set(map(written, t.column(name)))) < len(t.rows) for t in tables)
+
+
+def _names(by: Any) -> list[str]:
+    named = by.split(",") if isinstance(by, str) else by
+    names = list(named) if isinstance(named, (list, tuple)) else []
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise InvalidTypeError(f"id={by!r} names no column: expected such as 'doc_id'.")
+    return [name.strip() for name in names]
+
+
+def _conditions(where: Any) -> list[tuple[str, str]]:
+    """The columns and the values that pick rows, from a mapping or from text."""
+    if where is None:
+        return []
+    if isinstance(where, Mapping):
+        return [(str(column), written(value)) for column, value in where.items()]
+    pairs = [pair.partition("=") for pair in str(where).split(",")]
+    if not all(column and sign for column, sign, _ in pairs):
+        raise InvalidValueError(
+            f"where={where!r} picks no rows: expected COLUMN=VALUE, such as filter=strict-match."
+        )
+    return [(column.strip(), value.strip()) for column, _, value in pairs]
+
+
+def _some(keys: Sequence[tuple[str, ...]]) -> str:
+    return ", ".join(" / ".join(key) for key in keys[:3])

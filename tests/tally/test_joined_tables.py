@@ -1,0 +1,237 @@
+"""The tables of an old and a new model, joined by an id."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import certify_replacement
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+SAMPLES = Path(__file__).parents[1] / "data" / "evaluations"
+ASKED: dict[str, Any] = {"xi": 0.2, "delta": 0.1}
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def two(folder: Path, old: list[dict[str, Any]], new: list[dict[str, Any]]) -> tuple[Path, Path]:
+    return lines(folder / "old.jsonl", old), lines(folder / "new.jsonl", new)
+
+
+def rows_of(quality: list[float], **more: Any) -> list[dict[str, Any]]:
+    return [{"doc_id": place, "acc": one, **more} for place, one in enumerate(quality)]
+
+
+def test_rows_are_joined_by_their_id_in_whatever_order(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    old, new = (rng.integers(0, 2, 200).astype(float).tolist() for _ in range(2))
+    arrays = certify_replacement(quality=np.column_stack([old, new]), **ASKED)
+    shuffled = [rows_of(new)[place] for place in rng.permutation(200)]
+    paths = two(tmp_path, rows_of(old), shuffled)
+    made = certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
+    assert made.by.cells(made) == arrays.by.cells(arrays)
+    lists = (rows_of(old), shuffled)
+    same = certify_replacement(quality=["acc", "acc"], data=lists, id=["doc_id"], **ASKED)
+    assert same.by.cells(same) == arrays.by.cells(arrays)
+
+
+def test_formats_may_differ_and_frames_join_too(tmp_path: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    quality = [1.0, 0.0] * 40
+    old, new = rows_of(quality), rows_of(quality[::-1])
+    frame = polars.DataFrame(new)
+    frame.write_csv(tmp_path / "new.csv")
+    frame.write_parquet(tmp_path / "new.parquet")
+    (tmp_path / "old.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, old)).encode()))
+    first = certify_replacement(quality="acc", data=(old, new), id="doc_id", **ASKED)
+    others = [
+        tmp_path / "new.csv",
+        tmp_path / "new.parquet",
+        frame,
+        frame.lazy(),
+        pandas.DataFrame(new),
+    ]
+    for other in others:
+        data = (tmp_path / "old.jsonl.gz", other)
+        made = certify_replacement(quality="acc", data=data, id="doc_id", **ASKED)
+        assert made.by.cells(made) == first.by.cells(first)
+
+
+def test_answers_and_labels_are_joined(tmp_path: Path) -> None:
+    old = [{"id": n, "said": "ab"[n % 2], "y": "a"} for n in range(60)]
+    new = [{"id": n, "said": "a" if n % 3 else None, "y": "a"} for n in range(60)]
+    paths = two(tmp_path, old, new)
+    made = certify_replacement("said", "y", data=paths, id="id", **ASKED)
+    assert (made.losses, made.gains) == (20, 20)
+    new[7]["y"] = "b"
+    paths = two(tmp_path, old, new)
+    with pytest.raises(InvalidValueError, match=r"y is not the same in .*such as for id 7"):
+        certify_replacement("said", "y", data=paths, id="id", **ASKED)
+
+
+def test_fields_inside_others_are_named_with_a_point(tmp_path: Path) -> None:
+    old, new = ([{"id": n, "metrics": {"acc": int(n % k > 0)}} for n in range(50)] for k in (2, 3))
+    paths = two(tmp_path, old, new)
+    made = certify_replacement(quality="metrics.acc", data=paths, id="id", **ASKED)
+    assert made.n == 50
+    with pytest.raises(InvalidValueError, match=r"no column 'metrics.f1': expected one of id, m"):
+        certify_replacement(quality="metrics.f1", data=paths, id="id", **ASKED)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ([1, 1, 0], [1, 1], r"1 of 3 ids of .*old.jsonl are not in .*new.jsonl, such as 2"),
+        ([1], [1, 0, 0], r"2 of 3 ids of .*new.jsonl are not in .*old.jsonl, such as 1, 2"),
+    ],
+)
+def test_ids_that_one_table_lacks_are_named(
+    tmp_path: Path, old: list[float], new: list[float], message: str
+) -> None:
+    paths = two(tmp_path, rows_of(old), rows_of(new))
+    with pytest.raises(InvalidValueError, match=message):
+        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
+
+
+def test_repeated_ids_name_the_option_that_picks_one(tmp_path: Path) -> None:
+    filters = ("strict-match", "flexible-extract")
+    old, new = (
+        [row for name in filters for row in rows_of([1.0, 0.0, 1.0] * 20, filter=name)]
+        for _ in range(2)
+    )
+    paths = two(tmp_path, old, new)
+    with pytest.raises(InvalidValueError, match=r"60 ids .*such as 0, 1, 2.*--where filter="):
+        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
+    for where in ("filter=strict-match", {"filter": "strict-match"}):
+        made = certify_replacement(quality="acc", data=paths, id="doc_id", where=where, **ASKED)
+        assert (made.n, made.provenance.columns["where"]) == (60, "filter=strict-match")
+    with pytest.raises(InvalidValueError, match=r"is 'x': expected one of flexible-extract, st"):
+        certify_replacement(quality="acc", data=paths, id="doc_id", where="filter=x", **ASKED)
+    same = two(tmp_path, rows_of([1]) * 2, rows_of([1]))
+    with pytest.raises(InvalidValueError, match="Name columns that tell rows apart"):
+        certify_replacement(quality="acc", data=same, id="doc_id", **ASKED)
+
+
+def test_other_questions_under_the_same_ids_are_noticed(tmp_path: Path) -> None:
+    paths = two(tmp_path, rows_of([1.0], doc_hash="a"), rows_of([1.0], doc_hash="b"))
+    with pytest.raises(InvalidValueError, match=r"doc_hash is not the same.*not the same quest"):
+        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"quality": "acc"}, r"one column, and there are 2 tables.*--id doc_id"),
+        ({"quality": ["acc"]}, "one column, and there are 2 tables"),
+        ({"quality": ["a", "b", "c"], "id": "doc_id"}, "names 3 columns, and there are 2 tables"),
+        ({"quality": "acc", "where": "filter=x"}, "2 tables"),
+        ({"quality": "acc", "id": "doc_id", "where": "filter"}, "expected COLUMN=VALUE"),
+        ({"quality": "acc", "id": ""}, "names no column"),
+    ],
+)
+def test_what_does_not_say_how_to_join_is_refused(
+    tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    paths = two(tmp_path, rows_of([1.0]), rows_of([1.0]))
+    with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
+        certify_replacement(**given, data=[*map(str, paths)], **ASKED)
+
+
+def test_an_id_needs_two_tables_and_a_comparison(tmp_path: Path) -> None:
+    from pacbound import certify_recall
+
+    path = lines(tmp_path / "one.jsonl", rows_of([1.0]))
+    with pytest.raises(InvalidTypeError, match="there is one table"):
+        certify_replacement(quality=["acc", "acc"], data=path, id="doc_id", **ASKED)
+    with pytest.raises(InvalidTypeError, match="join the tables of an old and a new model"):
+        certify_recall("acc", "acc", data=path, id="doc_id", target=0.9, delta=0.1)
+
+
+def test_a_quality_that_is_none_is_named(tmp_path: Path) -> None:
+    paths = two(tmp_path, rows_of([1.0]), [{"doc_id": 0, "acc": "good"}])
+    with pytest.raises(InvalidTypeError, match="acc holds 'good' in row 0"):
+        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
+
+
+def test_epochs_of_inspect_are_clusters_and_its_letters_are_grades() -> None:
+    data = tuple(SAMPLES / f"inspect_{name}.json" for name in ("old", "new"))
+    made = certify_replacement(quality="scores.match.value", data=data, id="id", **ASKED)
+    assert made.draw is not None
+    assert (made.n, made.draw.rows, made.draw.by) == (30, 60, "clusters")
+    logs = [json.loads(path.read_text())["samples"] for path in data]
+    right = [[one["scores"]["match"]["value"] == "C" for one in log] for log in logs]
+    lost = sum(old and not new for old, new in zip(*right, strict=True))
+    assert 0 < made.losses <= lost
+
+
+def test_a_frame_of_inspect_joins_as_its_log_does() -> None:
+    pandas = pytest.importorskip("pandas")
+    data = [
+        pandas.DataFrame(
+            [
+                {"id": one["id"], "epoch": one["epoch"], "score": one["scores"]["match"]["value"]}
+                for one in json.loads((SAMPLES / f"inspect_{name}.json").read_text())["samples"]
+            ]
+        )
+        for name in ("old", "new")
+    ]
+    paths = [SAMPLES / f"inspect_{name}.json" for name in ("old", "new")]
+    made = certify_replacement(quality="score", data=data, id="id", **ASKED)
+    same = certify_replacement(quality="scores.match.value", data=paths, id="id", **ASKED)
+    assert made.by.cells(made) == same.by.cells(same)
+
+
+def harness(folder: Path, task: str) -> tuple[Path, Path]:
+    return folder / f"samples_{task}_old.jsonl", folder / f"samples_{task}_new.jsonl"
+
+
+def compared(folder: Path) -> None:
+    """Samples of both tools, made by their own models for tests, are read as they are."""
+    sums = harness(folder, "sums")
+    made = certify_replacement(quality="acc", data=sums, id="doc_id", xi=0.5, delta=0.1)
+    right = [[json.loads(line)["acc"] for line in path.read_text().splitlines()] for path in sums]
+    lost = sum(old > new for old, new in zip(*right, strict=True))
+    assert (made.n, made.losses) == (30, lost)
+    words = harness(folder, "words")
+    with pytest.raises(InvalidValueError, match=r"--where filter=flexible-extract"):
+        certify_replacement(quality="exact_match", data=words, id="doc_id", **ASKED)
+    where = "filter=strict-match"
+    same = certify_replacement(quality="exact_match", data=words, id="doc_id", where=where, **ASKED)
+    assert (same.n, same.losses, same.gains, same.certified) == (30, 0, 0, True)
+    other = [json.loads(line) for line in sums[1].read_text().splitlines()]
+    other[3]["doc_hash"] = "another"
+    with pytest.raises(InvalidValueError, match="doc_hash is not the same"):
+        certify_replacement(quality="acc", data=(sums[0], other), id="doc_id", **ASKED)
+    logs = [folder / f"inspect_{name}.json" for name in ("old", "new")]
+    drawn = certify_replacement(quality="scores.match.value", data=logs, id="id", **ASKED)
+    assert drawn.n == 30
+
+
+def test_samples_of_evaluation_tools_are_read_as_they_are() -> None:
+    compared(SAMPLES)
+
+
+@pytest.mark.slow
+def test_what_the_tools_write_today_is_read_as_it_is(tmp_path: Path) -> None:
+    python = os.environ.get("EVALUATION_TOOLS_PYTHON", sys.executable)
+    there = [python, "-c", "import inspect_ai, lm_eval, datasets, tiktoken"]
+    if subprocess.run(there, check=False, capture_output=True).returncode:
+        pytest.skip(
+            "inspect_ai and lm_eval are not installed: pip install them into an environment of "
+            "their own, and name its python in EVALUATION_TOOLS_PYTHON"
+        )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    command = [python, str(SAMPLES / "make.py"), str(tmp_path)]
+    subprocess.run(command, check=True, cwd=tmp_path, env=environment, capture_output=True)
+    compared(tmp_path)
