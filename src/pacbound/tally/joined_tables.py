@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class ModelTable:
+class TableOfModel:
     """The rows of one model, and what the table is called in messages."""
 
     name: str
@@ -58,7 +58,7 @@ class ModelTable:
         """Whether some row has the column."""
         return any(field_of(row, name) is not None for row in self.rows)
 
-    def where(self, column: str, value: str) -> ModelTable:
+    def where(self, column: str, value: str) -> TableOfModel:
         """Only the rows in which the column has the value."""
         kept = [row for row in self.rows if written(field_of(row, column)) == value]
         if not kept:
@@ -67,7 +67,7 @@ class ModelTable:
                 f"{self.name} has no row where {column} is {value!r}: expected one of "
                 f"{', '.join(known)}."
             )
-        return ModelTable(self.name, kept)
+        return TableOfModel(self.name, kept)
 
     def places(self, ids: Sequence[str]) -> dict[tuple[str, ...], int]:
         """The place of each row by its id, if no id is there twice."""
@@ -103,7 +103,7 @@ class JoinedTables:
     they were joined by, `clusters` the one whose rows belong together, if they repeat.
     """
 
-    tables: Sequence[ModelTable]
+    tables: Sequence[TableOfModel]
     ids: tuple[str, ...]
     sources: tuple[str, ...] | None
 
@@ -218,7 +218,7 @@ def written(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _read(data: Any, place: int, notation: Notation) -> ModelTable:
+def _read(data: Any, place: int, notation: Notation) -> TableOfModel:
     name = str(data) if are_paths(data) else ("the old table", "the new table")[min(place, 1)]
     if isinstance(data, (list, tuple)):
         rows: Any = data
@@ -238,7 +238,7 @@ def _read(data: Any, place: int, notation: Notation) -> ModelTable:
         rows = _rows_of(eager_columns(data))
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidValueError(f"{name} has no rows: expected one for each id.")
-    return ModelTable(name, rows)
+    return TableOfModel(name, rows)
 
 
 def _records(path: Path) -> list[Any]:
@@ -278,7 +278,7 @@ def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _repeat(tables: Sequence[ModelTable], name: str) -> bool:
+def _repeat(tables: Sequence[TableOfModel], name: str) -> bool:
     return any(len(set(map(written, t.column(name)))) < len(t.rows) for t in tables)
 
 
