@@ -2118,7 +2118,8 @@ MOST_CANDIDATES = 4
 def check_replacement(claim: Part, report: Report) -> None:
     """In each group the candidates pass that lose less than xi by the paired test."""
     claim.only(
-        "kind procedure assumes certified n xi delta group_verdicts looks scope drawn tables"
+        "kind procedure assumes certified n xi delta group_verdicts looks scope drawn tables",
+        "graded",
     )
     n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
     own = _choice(claim, "group_verdicts", ("common", "own")) == "own"

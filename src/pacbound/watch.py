@@ -363,8 +363,8 @@ class LossWatch:
 
 class DifferenceWatch(LossWatch):
     """What is lost less what is gained is at most `rate` of the rows, in each group where there are
-    groups. `differences` gives -1, 0 or 1 for each outcome, and 2 where what is missing in the row
-    would tell.
+    groups. `differences` gives what each row loses, from -1 to 1, and 2 where what is missing in
+    the row would tell.
     """
 
     def __init__(
@@ -375,7 +375,7 @@ class DifferenceWatch(LossWatch):
         rate: float,
         claimed: str,
         held: Sequence[bool],
-        differences: Callable[[Integers], Integers],
+        differences: Callable[[Judged], NDArray[Any]],
     ) -> None:
         self._differences, self.outcomes = differences, ("gained", "equal", "lost")
         self._watch_tables(certificate, question, (difference_bets(rate),), held, claimed)
@@ -385,12 +385,13 @@ class DifferenceWatch(LossWatch):
         return self._counted(given, _DIFFERENCES, differences_of_labels)
 
     def _seen(self, found: Judged, tables: Integers) -> Seen:
-        lost = self._differences(found.outcomes)
+        lost = self._differences(found)
         unknown = np.flatnonzero(lost > 1)
         if unknown.size:
             raise InvalidValueError(
-                f"Row {unknown[0]} has no label ({unknown.size} such rows), and answers differ "
-                "there: label it. To leave out rows that are hard to label would void the promise."
+                f"Row {unknown[0]} has no label, or a quality is missing ({unknown.size} such "
+                "rows), and answers differ there: add it. To leave out rows that are hard to label "
+                "would void the promise."
             )
         places = self._places[tables]
         kept = places >= 0

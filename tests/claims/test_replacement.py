@@ -210,7 +210,10 @@ def test_several_samples_of_a_question_are_clusters() -> None:
         ({"label": [1, 1]}, "prediction is missing"),
         ({"prediction": [[1], [1]], "label": [1, 1]}, "prediction has 1 columns"),
         ({"prediction": [[1] * 6] * 2, "label": [1, 1]}, "there may be 1 to 4"),
-        ({"quality": [[1.0, 2.0]]}, "quality"),
+        ({"quality": [[1.0, 2.0]]}, "expected grades from 0 to 1"),
+        ({"preferred": ["old", "neither"]}, "expected one of 'old', 'new', 'tie'"),
+        ({"prediction": [[1, 1, 1]], "preferred": ["old"]}, "one of two models"),
+        ({"quality": [[1, 1]], "preferred": ["old"]}, "one of them says which model is better"),
         ({"prediction": [[1, 1]] * 2, "label": [1]}, "label"),
         ({"prediction": [[1, 1]] * 2, "quality": [[1, 1, 1]] * 2}, "columns"),
         ({"quality": [[1, 1]] * 2, "label": [1, 1]}, "Pass prediction and label, or quality"),
@@ -304,3 +307,45 @@ def test_frames_and_files_count_as_arrays_do(tmp_path: Path) -> None:
         )
         assert (made.losses, made.gains, made.n) == (arrays.losses, arrays.gains, arrays.n)
         assert made.models == ("old", "new")
+
+
+def test_a_claim_about_grades_says_who_graded_and_verifies(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    quality = rng.integers(1, 6, size=(400, 2)).astype(float)
+    quality[:, 1] = np.maximum(quality[:, 1], quality[:, 0])
+    made = certify_replacement(
+        quality=quality, quality_scale=(1, 5), graded_by="two annotators", xi=0.05, delta=0.05
+    )
+    assert made.certified
+    assert "loses at most 5 % quality against the old model, as graded by two annotators" in str(
+        made
+    )
+    made.save(tmp_path / "made.json")
+    assert load_certificate(tmp_path / "made.json").verify().ok
+    assert not check_document(json.loads((tmp_path / "made.json").read_text())).wrong
+
+
+def test_wins_and_ties_are_one_column_or_the_name_of_the_model() -> None:
+    wins = [1.0] * 30 + [0.5] * 60 + [0.0] * 10
+    names = ["new"] * 30 + ["tie"] * 60 + ["old"] * 10
+    one = certify_replacement(quality=wins, xi=0.1, delta=0.05)
+    other = certify_replacement(preferred=names, xi=0.1, delta=0.05)
+    assert (one.losses, one.gains) == (other.losses, other.gains) == (10, 30)
+
+
+def test_a_monitor_takes_grades_without_a_coin() -> None:
+    quality = np.full((2000, 2), 0.75)
+    certificate = certify_replacement(quality=quality, xi=0.02, delta=0.05)
+    quality[:, 1] = 0.5
+    assert Monitor(certificate, delta=0.01).update({"quality": quality[:400]}) is not None
+    quality[:, 1] = 0.74
+    assert Monitor(certificate, delta=0.01).update({"quality": quality}) is None
+
+
+def test_coins_go_by_the_id_that_tables_are_joined_by() -> None:
+    rng = np.random.default_rng(2)
+    old, new = ([{"i": n, "q": float(q)} for n, q in enumerate(rng.random(200))] for _ in range(2))
+    made = certify_replacement(quality="q", data=(old, new), id="i", xi=0.2, delta=0.05)
+    again = certify_replacement(quality="q", data=(old[::-1], new), id="i", xi=0.2, delta=0.05)
+    assert made.by.cells(made) == again.by.cells(again)
+    assert made.values["graded"].ids == "row_ids"

@@ -113,3 +113,44 @@ def test_a_planned_sample_reaches_its_power() -> None:
     reached = sum(one.certified for one in made)
     assert binom.cdf(reached, runs, 0.7) > 1e-6
     assert plan.needed.labels == pytest.approx(0.06 * n, rel=0.2)
+
+
+def graded(rng: np.random.Generator, n: int, shift: float = 0.0) -> Any:
+    """Grades from 1 to 5 that two judgements give, in noise; the second model's are lower by
+    `shift` of the scale on average."""
+    base = rng.integers(1, 6, size=n)
+    noisy = np.clip(base[:, None] + rng.integers(-1, 2, size=(n, 2)), 1, 5).astype(float)
+    lowered = rng.random(n) < shift
+    noisy[lowered, 1], noisy[lowered, 0] = 1.0, 5.0
+    same = ~lowered & (rng.random(n) < 0.5)
+    noisy[same] = noisy[same][:, ::-1]
+    return noisy
+
+
+def test_a_model_is_better_than_itself_in_at_most_delta_of_noisy_judgements(judge: Judge) -> None:
+    n, delta, runs = 200, 0.1, 1000
+    rng, violations = np.random.default_rng(8), 0
+    for _ in range(runs):
+        made = certify_replacement(
+            quality=graded(rng, n), quality_scale=(1, 5), xi=0.0, delta=delta,
+            seed=int(rng.integers(2**31)),
+        )  # fmt: skip
+        violations += made.certified
+    judge(violations, runs, delta)
+    assert violations > 0.2 * delta * runs
+
+
+def test_a_graded_loss_of_xi_is_certified_in_at_most_delta_of_the_draws(judge: Judge) -> None:
+    """Half of the qualities that are missing could have spoken for the new model."""
+    n, xi, delta, runs = 300, 0.04, 0.1, 1000
+    rng, violations = np.random.default_rng(9), 0
+    for _ in range(runs):
+        quality = rng.choice([0.25, 0.5, 0.75], size=n)[:, None] + np.zeros((n, 2))
+        lost = rng.random(n) < 4 * xi
+        quality[lost] = [0.5, 0.25]
+        quality[rng.random(n) < 0.002, 1] = np.nan
+        seed = int(rng.integers(2**31))
+        made = certify_replacement(quality=quality, xi=xi, delta=delta, seed=seed)
+        violations += made.certified
+    judge(violations, runs, delta)
+    assert violations > 0.1 * delta * runs

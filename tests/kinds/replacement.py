@@ -47,9 +47,17 @@ def _random(rng: np.random.Generator) -> Certificate:
     elif rng.random() < 0.3:
         options["looks"] = sorted({rows, int(rng.integers(1, 500))})
     if rng.random() < 0.3:
-        quality = rng.integers(0, 2, size=(rows, models)).astype(float)
+        quality = rng.choice([0.0, 0.25, 0.5, 1.0, np.nan], size=(rows, models))
         return certify_replacement(quality=quality, **options)
     return certify_replacement(answers, truth, unseen_labels=1, unrelated_labels=True, **options)
+
+
+def _graded(**options: Any) -> Certificate:
+    quality = np.random.default_rng(3).integers(1, 6, size=(500, 2)).astype(float)
+    quality[:, 1] = np.maximum(quality[:, 1], quality[:, 0] - 1)
+    quality[:4, 0] = quality[2:6, 1] = np.nan
+    asked = {"quality_scale": (1, 5), "graded_by": "two annotators", "xi": 0.05, "delta": 0.05}
+    return certify_replacement(quality=quality, **{**asked, **options})
 
 
 def _use() -> Use:
@@ -90,8 +98,9 @@ KIND = Kind(
         "replacement-looks": lambda: _made(looks=[300, 600], models=4),
         "replacement-clusters": lambda: _made(clusters=np.arange(600) // 2, seed=3),
         "replacement-refused": lambda: _made(lost=0.1),
+        "replacement-graded": _graded,
     },
-    layouts=("replacement-looks", "replacement-clusters"),
+    layouts=("replacement-looks", "replacement-clusters", "replacement-graded"),
     random=_random,
     use=_use,
     pilot=Pilot(_pilot, _bound, {"xi": 0.02}, 0.02),

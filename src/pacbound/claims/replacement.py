@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 
+from pacbound.claims.assumptions import as_graded, drawn_over
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
 from pacbound.claims.provenance import Provenance
 from pacbound.claims.tables import (
     DRAWN,
+    GRADED,
     group_prefix,
     groups_of,
     head,
@@ -38,10 +41,12 @@ from pacbound.stats.paired import (
     paired_upper,
 )
 from pacbound.tally.questions.cascade import ALL_ROWS
+from pacbound.tally.questions.question import Judged
 from pacbound.tally.questions.replacement import (
     LOST,
     MOST_CANDIDATES,
     ONLY_NEW,
+    ONLY_OLD,
     OPEN,
     OUTCOMES,
     REPLACEMENT,
@@ -195,6 +200,15 @@ def lost_of(seen: Any) -> int:
     return int(seen[LOST].sum())
 
 
+def unknown_of(seen: Any) -> int:
+    """Of the rows that are lost, those that may not be."""
+    return lost_of(seen) - int(seen[ONLY_OLD])
+
+
+def _told_by(certificate: Certificate) -> str:
+    return "label" if certificate.values["graded"] is None else "grade"
+
+
 class ReplacementClaim(Claim[ReplacementCertificate]):
     """A new model loses at most xi accuracy against the old one, in every group if there are
     groups.
@@ -251,10 +265,10 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def require_columns(self, given: Set[str], wishes: Values) -> None:  # noqa: ARG002
         """Raise unless rows bring answers, or their quality."""
-        if not given & {"prediction", "quality"}:
+        if not given & {"prediction", "quality", "preferred"}:
             raise InvalidTypeError(
                 "prediction is missing: pass the answers of the old and the new model, and label; "
-                "or quality, how good each answer is."
+                "or quality, how good each answer is; or preferred, which one is better."
             )
 
     def fields(self, procedure: Procedure) -> Fields:
@@ -264,6 +278,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 *head(self, procedure, self.asks),
                 scope_field("top", "groups", "overlapping-groups"),
                 DRAWN,
+                GRADED,
                 tables_field(
                     Field("counts", Histogram(OUTCOMES, MOST_CANDIDATES - 1), counted=True),
                     Field("passed", Integers()),
@@ -334,7 +349,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         procedure = self.procedures[values["procedure"]]
         return {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"], values["scope"]),
+            "assumes": self.assumed(procedure, values["drawn"], values["scope"], values["graded"]),
             "tables": tables,
             "certified": bool(set.union(*passed) if own else set.intersection(*passed)),
         }
@@ -417,10 +432,12 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         if not certificate.certified:
             return Says(title, refused=self._refused(certificate), groups=tuple(lines), notes=notes)
         own = values["group_verdicts"] == "own" and bool(groups)
+        graded = values["graded"]
+        better = "is right more often than" if graded is None else "is better on average than"
         loses = (
-            "{who} is right more often than {old}"
+            f"{{who}} {better} {{old}}"
             if values["xi"] == 0
-            else "{who} loses at most {xi} accuracy against {old}"
+            else f"{{who}} loses at most {{xi}} {_lost_what(graded)} against {{old}}"
         )
         where = " in each of the groups" if groups else ""
         where = " in every group in which it passes" if own else where
@@ -429,8 +446,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             title,
             Sentence(rule, filled),
             Sentence(
-                "With probability at least {confidence} over the draw of these rows, "
-                f"{loses}{where}.",
+                f"With probability at least {{confidence}} {drawn_over(graded)}, {loses}{where}"
+                f"{'' if graded is None else ', {judged}'}.",
                 filled,
             ),
             seen=tuple(seen),
@@ -453,13 +470,16 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             "confidence": confidence(certificate.delta),
             "old": models[0],
             "new": models[1],
+            "judged": as_graded(values["graded"]),
             "who": listed,
             "Who": _capital(listed),
         }
 
     def _seen(self, certificate: ReplacementCertificate, place: int) -> Sentence:
         seen, models = certificate.counts()[place], certificate.models
-        missing = " ({missing} of them without a label)" if seen[OPEN].any() else ""
+        missing = (
+            f" ({{missing}} of them without a {_told_by(certificate)})" if unknown_of(seen) else ""
+        )
         return Sentence(
             f"Seen on these rows, not certified: {{new}} loses {{losses}} of {{n}} rows{missing} "
             "against {old}, and gains {gains}.",
@@ -469,7 +489,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "losses": count(lost_of(seen)),
                 "gains": count(int(seen[ONLY_NEW])),
                 "n": count(certificate.n),
-                "missing": count(int(seen[OPEN].sum())),
+                "missing": count(unknown_of(seen)),
             },
         )
 
@@ -542,11 +562,11 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         if values["looks"] is not None:
             looks = {**filled, "looks": count(len(values["looks"]))}
             yield Sentence("{looks} planned looks share delta equally.", looks)
-        missing = max(int(seen[OPEN].sum()) for seen in certificate.counts())
+        missing = max(unknown_of(seen) for seen in certificate.counts())
         if missing:
             yield Sentence(
-                "{missing} missing labels count as losses. Labels may be asked for in any order, "
-                "and the claim be made again after each; "
+                f"{{missing}} rows without a {_told_by(certificate)} count as losses. More may be "
+                "asked for in any order, and the claim be made again after each; "
                 + (
                     "more of them cannot change the verdict."
                     if certificate.settled
@@ -581,15 +601,17 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             return "it is about several candidates; certify the one that is in use"
         if values["scope"] == "overlapping-groups":
             return "a row may be in several of its groups; certify groups that do not overlap"
-        every = " in each group" if groups_of(values) else ""
-        text = f"at most {{xi}} accuracy is lost against the old model{every}"
+        every, graded = " in each group" if groups_of(values) else "", values["graded"]
+        text = f"at most {{xi}} {_lost_what(graded)} is lost against the old model{every}"
+        other = ("label",) if graded else ("quality", "preferred")
+        columns = tuple(one for one in REPLACEMENT.columns if one.name not in other)
         return DifferenceWatch(
             certificate,
-            REPLACEMENT,
+            replace(REPLACEMENT, columns=columns, graded=graded),
             rate=certificate.xi,
             claimed=str(Sentence(text, {"xi": share(certificate.xi, "up")})),
             held=[bool(table["passed"]) for table in values["tables"]],
-            differences=lambda outcomes: np.array([0, -1, 1, 0, 2, 2, 2])[outcomes],
+            differences=_lost_of if graded is None else _lost_as_graded,
         )
 
     def explorable(self, certificate: ReplacementCertificate) -> Explorable:  # noqa: ARG002
@@ -690,6 +712,21 @@ def _conflict(values: Values) -> str | None:
     return None
 
 
+def _lost_what(graded: Any) -> str:
+    return "accuracy" if graded is None else "quality"
+
+
+def _lost_of(judged: Judged) -> Any:
+    """What each row loses: -1, 0 or 1; 2 where a label is missing."""
+    return np.array([0, -1, 1, 0, 2, 2, 2])[judged.outcomes]
+
+
+def _lost_as_graded(judged: Judged) -> Any:
+    """The difference of the qualities, without a coin; 2 where one is missing."""
+    lost = np.zeros(0) if judged.told is None else judged.told[0]
+    return np.where(np.isnan(lost), 2.0, lost)
+
+
 def _capital(name: str) -> str:
     """A name of ours begins a sentence with a capital; a column's name stays as it is."""
     return f"{name[0].upper()}{name[1:]}" if name.startswith(("the ", "new ", "each ")) else name
@@ -717,6 +754,7 @@ def certify_replacement(  # noqa: PLR0913
     label: Any = None,
     *,
     quality: Any = None,
+    preferred: Any = None,
     xi: float,
     delta: float,
     groups: Any = None,
@@ -749,9 +787,13 @@ def certify_replacement(  # noqa: PLR0913
         The true class; it may be missing in any row, and in all. More labels never turn a
         certificate into a refusal.
     quality
-        In place of answers: how good each model's answer is, the old model's first: (n, 2) numbers,
-        NaN where one is missing. A single column is the new model's: 1 where it wins, 0 where it
-        loses. Beside `prediction`, equal answers are equally good.
+        In place of label: how good each model's answer is, 0 to 1, the old model's first: (n, 2)
+        numbers, NaN where one is missing; `quality_scale=(1, 5)` for grades from 1 to 5. A coin of
+        its own makes the difference of each row a loss, a gain or neither, and the claim is about
+        the mean quality, as graded (`graded_by=`). A single column is the new model's: 1 where it
+        wins, 0.5 for a tie, 0 where it loses. Beside `prediction`, equal answers are equally good.
+    preferred
+        Which of two models answered better: the name of its prediction, old, new, or tie.
     xi
         The accuracy that may be lost: 0.01. 0 asks that the new model is better.
     delta
@@ -805,5 +847,6 @@ def certify_replacement(  # noqa: PLR0913
     if isinstance(where, Mapping):
         rows["where"] = ",".join(f"{column}={value}" for column, value in where.items())
     asked = {"xi": xi, "delta": delta, "group_verdicts": group_verdicts, "looks": looks}
-    columns = {"prediction": prediction, "label": label, "quality": quality, "groups": groups}
+    columns = {"prediction": prediction, "label": label, "quality": quality}
+    columns |= {"preferred": preferred, "groups": groups}
     return certify(CLAIM, columns, asked, data, rows)

@@ -273,10 +273,8 @@ def _count_joined(
         role: tables.for_each(names, role) if role in several else names
         for role, names in columns.items()
     }
-    drawn = dict(options)
-    if tables.clusters is not None:
-        drawn.setdefault("clusters", tables.clusters)
-    own = question.of_columns(**named)
+    drawn = {**tables.known_by, **options}
+    own = _graded(question.of_columns(**named), drawn, columns=True)
     counting, arrays = _counting(own, drawn, columns=True), {}
     for key, slot in {**own.slots, **counting.draw.slots}.items():
         role, _, model = key.partition(" ")

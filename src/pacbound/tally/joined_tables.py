@@ -100,7 +100,7 @@ class TableOfModel:
 @dataclass(frozen=True)
 class JoinedTables:
     """The rows that several tables share, in the order of the first; `ids` are the columns that
-    they were joined by, `clusters` the one whose rows belong together, if they repeat.
+    they were joined by.
     """
 
     tables: Sequence[TableOfModel]
@@ -108,9 +108,13 @@ class JoinedTables:
     sources: tuple[str, ...] | None
 
     @property
-    def clusters(self) -> str | None:
-        """The question, where each was asked several times."""
-        return self.ids[0] if self.ids[-1:] == (_EPOCH,) and len(self.ids) > 1 else None
+    def known_by(self) -> dict[str, str]:
+        """What a draw and coins know rows by: the id; the question and the epoch where each was
+        asked several times.
+        """
+        if self.ids[1:] == (_EPOCH,):
+            return {"clusters": self.ids[0], "row_ids": _EPOCH}
+        return {"row_ids": self.ids[0]} if len(self.ids) == 1 else {}
 
     @cached_property
     def _order(self) -> list[list[int]]:

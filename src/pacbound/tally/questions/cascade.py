@@ -271,29 +271,14 @@ class CascadeQuestion(Question):
         """The quality of each model's answer, NaN where it is missing."""
         graded = self.graded or Graded()
         if "preferred" in self.slots:
-            slow = self._preferred(rows)
+            known = {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
+            slow = preferred_quality(rows, known)
             return [1.0 - slow, slow]
         found = [
             graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
             for slot in self._slots(QUALITY)
         ]
         return found if len(found) > 1 else [1.0 - found[0], found[0]]
-
-    def _preferred(self, rows: Rows) -> Floats:
-        """The slow model's quality, from the name of the model that is preferred, or "tie"."""
-        vocabulary = Vocabulary(ClassRule())
-        codes = rows.classes("preferred", vocabulary)
-        known = {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
-        names = [str(name) for name in vocabulary.names()]
-        strange = np.flatnonzero(np.array([*(name not in known for name in names), False])[codes])
-        if strange.size:
-            listed = ", ".join(map(repr, known))
-            raise InvalidValueError(
-                f"{rows.name('preferred')}[{rows.start + strange[0]}] is "
-                f"{names[codes[strange[0]]]!r} ({strange.size} such rows): expected one of "
-                f"{listed}, or nothing."
-            )
-        return np.array([*(known.get(name, np.nan) for name in names), np.nan])[codes]
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -310,6 +295,24 @@ class CascadeQuestion(Question):
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(role)]
+
+
+def preferred_quality(rows: Rows, known: Mapping[str, float]) -> Floats:
+    """The quality that the preferred model of each row stands for, by its name; NaN where there is
+    none.
+    """
+    vocabulary = Vocabulary(ClassRule())
+    codes = rows.classes("preferred", vocabulary)
+    names = [str(name) for name in vocabulary.names()]
+    strange = np.flatnonzero(np.array([*(name not in known for name in names), False])[codes])
+    if strange.size:
+        listed = ", ".join(map(repr, known))
+        raise InvalidValueError(
+            f"{rows.name('preferred')}[{rows.start + strange[0]}] is "
+            f"{names[codes[strange[0]]]!r} ({strange.size} such rows): expected one of "
+            f"{listed}, or nothing."
+        )
+    return np.array([*(known.get(name, np.nan) for name in names), np.nan])[codes]
 
 
 def exits_of(width: int, scope: str) -> int:

@@ -3,7 +3,8 @@
 A row brings the answer of the old model, then that of each candidate for its place, and a label,
 which may be missing in any row, or in all; or in their place the quality of each model's answer.
 There is no score, so there is one cell. The outcome is joint over the candidates, in the order in
-which they are named.
+which they are named. A coin makes the difference of two qualities a loss, a gain or neither
+(`pacbound.tally.coins`).
 
 Equal answers need no label. What is not known counts against the new model: a missing label where
 answers differ, a missing answer of its own, and a missing answer of the old model unless the new
@@ -22,9 +23,25 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import CannotCountError
 from pacbound.sources.values import MISSING
-from pacbound.tally.columns import Floats, Integers, Rows, Slot, as_array, numeric, same_length
+from pacbound.tally.coins import COIN, Graded, tossed_differences
+from pacbound.tally.columns import (
+    QUALITY,
+    Floats,
+    Integers,
+    Rows,
+    Slot,
+    as_array,
+    numeric,
+    same_length,
+)
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions.cascade import ALL_ROWS, label_column, prediction_columns, witness
+from pacbound.tally.questions.cascade import (
+    ALL_ROWS,
+    label_column,
+    prediction_columns,
+    preferred_quality,
+    witness,
+)
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
 if TYPE_CHECKING:
@@ -67,14 +84,16 @@ class ReplacementQuestion(Question):
     @property
     def candidates(self) -> int:
         """The number of models that may take the place of the old one."""
-        return max(len(self._slots("prediction")), len(self._slots("quality")), 2) - 1
+        return max(len(self._slots("prediction")), len(self._slots(QUALITY)), 2) - 1
+
+    models: tuple[str, ...] = ()
 
     def _named(self, named: Mapping[str, Any]) -> Self:
         """The question about a table: columns in the order of the models, the old one first."""
         columns = {
             role: [names] if isinstance(names, str) else list(names)
             for role, names in named.items()
-            if role in ("prediction", "quality")
+            if role in ("prediction", QUALITY)
         }
         label = named.get("label")
         if label is not None and label in columns.get("prediction", []):
@@ -82,48 +101,57 @@ class ReplacementQuestion(Question):
                 f"label and prediction are both {label!r}, so that a model would always be right: "
                 "name the column of the true classes."
             )
-        return self._of_models(columns, label)
+        own = self._of_models(columns, label, named.get("preferred"))
+        return replace(own, models=tuple(columns.get("prediction", ("old", "new"))))
 
     def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
         """The question about (n, M) answers and (n,) labels, or (n, M) qualities."""
         columns: dict[str, list[Any]] = {}
         if "prediction" in passed:
             columns["prediction"] = prediction_columns(passed["prediction"])
-        if "quality" in passed:
-            quality = numeric(as_array(passed["quality"], "quality"), "quality")
-            columns["quality"] = list(np.atleast_2d(quality.T))
-        labels = label_column(passed["label"]) if "label" in passed else None
+        if QUALITY in passed:
+            quality = numeric(as_array(passed[QUALITY], QUALITY), QUALITY)
+            columns[QUALITY] = list(np.atleast_2d(quality.T))
+        single = [role for role in ("label", "preferred") if role in passed]
         names = {
             role: [f"{role}[:, {m}]" if len(each) > 1 else role for m in range(len(each))]
             for role, each in columns.items()
         }
-        question = self._of_models(names, None if labels is None else "label")
+        given = {role: role for role in single}
+        question = self._of_models(names, given.get("label"), given.get("preferred"))
+        question = replace(question, models=("old", "new"))
         arrays = [column for each in columns.values() for column in each]
-        arrays += [] if labels is None else [labels]
+        arrays += [label_column(passed[role], role) for role in single]
         same_length(**dict(zip(question.slots, arrays, strict=True)))
         return question, dict(zip(question.slots, arrays, strict=True))
 
-    def _of_models(self, names: Mapping[str, Sequence[str]], label: str | None) -> Self:
-        if not names or (label is not None and "prediction" not in names):
+    def _of_models(
+        self, names: Mapping[str, Sequence[str]], label: str | None, preferred: str | None
+    ) -> Self:
+        ways = [label is not None, QUALITY in names, preferred is not None]
+        if sum(ways) > 1 or not (names or preferred) or (label and "prediction" not in names):
             raise InvalidTypeError(
-                "Pass prediction and label, or quality: what says which model is right is missing."
+                "Pass prediction and label, or quality, or preferred: one of them says which model "
+                "is better."
             )
+        most = max([2, *map(len, names.values())])
+        if preferred is not None and most > 2:
+            raise InvalidTypeError("preferred names one of two models, and there are more.")
         for role, each in names.items():
-            models = 2 if role == "quality" and len(each) == 1 else len(each)
-            if not 2 <= models <= MOST_CANDIDATES + 1 or models != max(
-                2, *map(len, names.values())
-            ):
+            models = 2 if role == QUALITY and len(each) == 1 else len(each)
+            if models != most or models > MOST_CANDIDATES + 1:
                 raise InvalidTypeError(
                     f"{role} has {len(each)} columns: expected the old model's, then one for each "
                     f"new model, of which there may be 1 to {MOST_CANDIDATES}."
                 )
-        held = {"prediction": "class", "quality": "number or nothing"}
+        held = {"prediction": "class", QUALITY: "number or nothing"}
         slots = {
             f"{role} {m}": Slot(held[role], name)  # type: ignore[arg-type]
             for role, each in names.items()
             for m, name in enumerate(each)
         }
         slots |= {} if label is None else {"label": Slot("class", label)}
+        slots |= {} if preferred is None else {"preferred": Slot("class", preferred)}
         own = replace(self, slots=slots)
         return replace(own, outcomes=outcomes_of(own.candidates))
 
@@ -141,20 +169,42 @@ class ReplacementQuestion(Question):
         else:
             truth = np.full(len(rows), MISSING)
         self._see(rows, answers, truth, vocabulary, evidence)
-        if self._slots("quality"):
-            singles = self._of_quality(rows)
+        differs = [(new != answers[0]).astype(np.int64) << m for m, new in enumerate(answers[1:])]
+        # Not by the labels: the same rows with more of them are still the same rows.
+        told: Any = (np.zeros(len(rows)), np.sum(differs, axis=0)) if answers else None
+        if self.takes_quality:
+            old, *candidates = self.qualities(rows)
+            singles = [self._compared(rows, old, new) for new in candidates]
+            lost = old - candidates[0]
             for single, new in zip(singles, answers[1:], strict=False):
-                single[(new == answers[0]) & (new != MISSING)] = EQUAL
+                same = (new == answers[0]) & (new != MISSING)
+                single[same], lost = EQUAL, np.where(same, 0.0, lost)
+            told = lost, np.zeros(len(rows), dtype=np.int64)
         else:
             singles = [outcome_of(answers[0], new, truth) for new in answers[1:]]
         joint = np.zeros(len(rows), dtype=np.int64)
         for single in singles:
             joint = joint * len(OUTCOMES) + single
-        # Not by the labels: the same rows with more of them are still the same rows.
-        differs = [(new != answers[0]).astype(np.int64) << m for m, new in enumerate(answers[1:])]
-        told = (np.zeros(len(rows)), np.sum(differs, axis=0)) if answers else None
         cells = np.zeros((len(rows), 1), dtype=np.int64)
         return self._in_groups(rows, Judged(len(rows), cells, joint, told=told))
+
+    def _compared(self, rows: Rows, old: Floats, new: Floats) -> Integers:
+        """The outcome of a candidate by two qualities; without coins, which way it points."""
+        coin = rows.numbers(COIN) if COIN in rows.slots else np.zeros(len(rows))
+        return outcome_between(*tossed_differences(coin, old, new))
+
+    def qualities(self, rows: Rows) -> list[Floats]:
+        """The quality of each model's answer, NaN where it is missing."""
+        if "preferred" in self.slots:
+            new = preferred_quality(rows, {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5})
+            return [1.0 - new, new]
+        graded = self.graded or Graded()
+        found = [
+            graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
+            for slot in self._slots(QUALITY)
+        ]
+        # One column is the new model's: 1 where it wins, 0.5 for a tie, 0 where it loses.
+        return found if len(found) > 1 else [1.0 - found[0], found[0]]
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
         """Not inside an engine: the rows are read in batches."""
@@ -179,16 +229,6 @@ class ReplacementQuestion(Question):
             whole = np.all([codes != MISSING for codes in answers], axis=0)
             against = [codes[whole] for _, codes in ordered]
             witness(against, truth[whole], vocabulary, evidence)
-
-    def _of_quality(self, rows: Rows) -> list[Integers]:
-        """The outcome of each candidate by its quality and the old model's."""
-        columns = [
-            checked_quality(rows.numbers(slot), rows.name(slot), rows.start)
-            for slot in self._slots("quality")
-        ]
-        # One column is the new model's: 1 where it wins, 0.5 for a tie, 0 where it loses.
-        old, *new = columns if len(columns) > 1 else (1.0 - columns[0], columns[0])
-        return [outcome_by_quality(old, one) for one in new]
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(f"{role} ")]
@@ -229,13 +269,6 @@ def outcome_of(old: Integers, new: Integers, truth: Integers) -> Integers:
     )
 
 
-def outcome_by_quality(old: Floats, new: Floats) -> Integers:
-    """The outcome of each row by two qualities, NaN where one is missing."""
-    most = np.nan_to_num(old, nan=1.0) - np.nan_to_num(new, nan=0.0)
-    least = np.nan_to_num(old, nan=0.0) - np.nan_to_num(new, nan=1.0)
-    return outcome_between(np.sign(most).astype(np.int64), np.sign(least).astype(np.int64))
-
-
 def outcome_between(most: Integers, least: Integers) -> Integers:
     """The outcome of each row by the most and the least that it can lose: -1, 0 or 1."""
     return np.select(
@@ -243,18 +276,6 @@ def outcome_between(most: Integers, least: Integers) -> Integers:
         [np.array([ONLY_NEW, EQUAL, ONLY_OLD])[most + 1], MAY_LOSE, MAY_GAIN],
         UNLABELLED,
     )
-
-
-def checked_quality(values: Any, name: str, start: int) -> Floats:
-    """Qualities, each 0, 0.5 or 1, NaN where one is missing."""
-    quality = np.asarray(values, dtype=np.float64)
-    wrong = np.flatnonzero(~np.isnan(quality) & ~np.isin(quality, (0.0, 1.0)))
-    if wrong.size:
-        raise InvalidValueError(
-            f"{name}[{start + wrong[0]}] is {quality[wrong[0]]:g} ({wrong.size} such values): "
-            "expected a quality of 0 or 1."
-        )
-    return quality
 
 
 REPLACEMENT = ReplacementQuestion(
@@ -275,10 +296,16 @@ REPLACEMENT = ReplacementQuestion(
             needed=False,
         ),
         RowColumn(
-            "quality",
-            "In place of answers: how good each model's answer is, the old model's first.",
+            QUALITY,
+            "In place of label: how good each model's answer is, 0 to 1, the old model's first.",
             "number or nothing",
             several=True,
+            needed=False,
+        ),
+        RowColumn(
+            "preferred",
+            "Which of two models answered better: the name of its prediction, old, new, or tie.",
+            "class",
             needed=False,
         ),
     ),
@@ -287,6 +314,7 @@ REPLACEMENT = ReplacementQuestion(
     grid=DyadicGrid(1),
     labels_may_be_missing=True,
     counts_inside=False,
+    tosses=True,
     joins=True,
     reference="old model",
     everyone=(ALL_ROWS,),
