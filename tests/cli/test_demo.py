@@ -63,6 +63,7 @@ def test_the_demo_tells_the_whole_story(out: Path, story: str) -> None:
         "false-alarms",
         "precision",
         "recall",
+        "replacement",
         "shield",
     }
     draws = {

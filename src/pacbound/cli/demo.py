@@ -121,6 +121,16 @@ $ pacbound design held.csv --confidence confidence_fast,confidence_slow \
 --prediction prediction_fast,prediction_slow --label label --costs 115456,3618432 {CLAIM} \
 --bound pair -o design.json
 
+REPLACE A MODEL
+
+May the whole network replace the early exit? It is right more often. Labels matter only where \
+the two differ.
+$ pacbound compare held.csv --prediction prediction_fast,prediction_slow --label label --xi 0 \
+--delta 0.01 -o replace.json
+
+And the early exit the whole network, if 1 % may be lost? More is, so no number of rows helps.
+$ pacbound compare held.csv --prediction prediction_slow,prediction_fast --label label {CLAIM} # 3
+
 ANSWER A BATCH
 
 10,000 records, of whose answers at most 5 % may differ from the slow model's.
@@ -221,7 +231,7 @@ $ pacbound show shield.json
 
 Verify all of them, without the data.
 $ pacbound verify calibration.json by_session.json for_the_shop.json stratified.json \
-abstention.json cascade.json labelled.json design.json batch.json recall.json \
+abstention.json cascade.json labelled.json design.json replace.json batch.json recall.json \
 recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json \
 among_unsafe.json look.json both.json bundle.json pair.json precision.json
 
@@ -243,8 +253,8 @@ $ python story.py figures
 REPORT
 
 Put it all on one page.
-$ pacbound report calibration.json by_session.json abstention.json cascade.json batch.json \
-recall.json recall_by_answer.json false_alarms.json alarm_range.json shield.json \
+$ pacbound report calibration.json by_session.json abstention.json cascade.json replace.json \
+batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json shield.json \
 among_unsafe.json look.json bundle.json \
 -o report.html
 """
