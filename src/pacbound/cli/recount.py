@@ -84,7 +84,8 @@ def recounted(
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
-        if drawn.by == "clusters":
+        # Where tables were joined, the clusters follow from the id.
+        if drawn.by == "clusters" and "clusters" in columns:
             draw["among"] = list(dict(drawn.among)) or "all"
     given = {**columns, **by_claim, **draw, **_grading(certificate), **counting}
     tally = Tally.count(question, data=list(files), **given)
