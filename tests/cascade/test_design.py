@@ -526,7 +526,7 @@ def test_columns_that_make_no_design_are_refused(tmp_path: Path) -> None:
     changes: list[tuple[dict[str, Any], str]] = [
         ({"confidence": ["c"]}, "1 confidences and 2 predictions"),
         ({"prediction": ["p", "p"]}, "named twice"),
-        ({"label": None}, "needs 'label'"),
+        ({"label": None}, "label is missing: pass all columns, or quality"),
         ({"prediction": ["p", "z"]}, "no column 'z'"),
     ]
     named: dict[str, Any] = {"confidence": ["c", "d"], "prediction": ["p", "q"], "label": "y"}
@@ -658,3 +658,49 @@ def test_two_models_lose_nothing_much_by_the_fold(rows: Rows) -> None:
     )
     assert found.models == (0, 1)
     assert found.certificate.exit_rates[0] > plain.exit_rates[0] - 0.1
+
+
+def _graded(rows: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    confidence, slow = rng.random((rows, 3)), rng.choice([0.5, 0.75, 1.0], rows)
+    worse = rng.random((rows, 2)) < np.array([0.4, 0.2]) * (1 - confidence[:, :2])
+    return confidence, np.column_stack([np.where(worse, slow[:, None] - 0.5, slow[:, None]), slow])
+
+
+def test_graded_models_are_chosen_and_certified_by_coins_of_other_rows() -> None:
+    confidence, quality = _graded(1500)
+    asked: dict[str, Any] = {"costs": [1, 4, 20], "xi": 0.05, "delta": 0.01, "bound": "pair"}
+    design = design_cascade(confidence, quality=quality, last=2, graded_by="people", **asked)
+    made = design.certificate
+    assert made.certified
+    assert made.verify()
+    assert "as graded by people" in made.summary()
+    # Coins go by the place in the whole table, so those of the fold tell nothing about the others.
+    _, rest = _split(1500, 0.2, 0)
+    order = list(design.models)
+    tally = Tally.count(
+        "cascade",
+        confidence[rest][:, order[:-1]],
+        quality=quality[rest][:, order],
+        row_ids=rest,
+    )
+    assert made.declared is not None
+    again = certify_declared(tally, made.declared, xi=0.05, delta=0.01, bound="pair")
+    assert again.counts_digest != made.counts_digest  # what coins know rows by is part of it
+    for here, there in zip(made.tables[0].walks, again.tables[0].walks, strict=True):
+        assert np.array_equal(here.only_slow, there.only_slow)
+        assert np.array_equal(here.only_fast, there.only_fast)
+
+
+def test_grades_that_do_not_fit_a_design_are_refused() -> None:
+    confidence, quality = _graded(400)
+    asked: dict[str, Any] = {"costs": [1, 4, 20], "xi": 0.05, "delta": 0.01}
+    with pytest.raises(InvalidTypeError, match="both say how good answers are"):
+        design_cascade(confidence, None, quality[:, 0], quality=quality, **asked)
+    answers = np.zeros((400, 3), dtype=int)
+    with pytest.raises(InvalidTypeError, match="graded_by says how outcomes were graded"):
+        design_cascade(confidence, answers, answers[:, 0], graded_by="me", **asked)
+    with pytest.raises(InvalidValueError, match="quality of 2 models do not fit"):
+        design_cascade(confidence, quality=quality[:, :2], **asked)
+    with pytest.raises(InvalidValueError, match="have no grade in one of"):
+        design_cascade(confidence, quality=np.where(quality == 1, np.nan, quality), **asked)

@@ -25,13 +25,23 @@ from pacbound.stats.arguments import (
     real_number,
     whole_number,
 )
+from pacbound.tally.coins import Graded
 from pacbound.tally.questions.cascade import MOST_EXITS
 from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_OPTIONS = (*CLASSES, "unrelated_labels", "progress", "about", "sample", "seed")
+_OPTIONS = (
+    *CLASSES,
+    "unrelated_labels",
+    "quality_scale",
+    "graded_by",
+    "progress",
+    "about",
+    "sample",
+    "seed",
+)
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,7 @@ def design_cascade(  # noqa: PLR0913
     prediction: Any = None,
     label: Any = None,
     *,
+    quality: Any = None,
     costs: Any,
     xi: float,
     delta: float,
@@ -155,6 +166,10 @@ def design_cascade(  # noqa: PLR0913
     label
         (n,) true classes. In the fold they are needed where not all models predict the same, and
         elsewhere only where the chosen models differ; otherwise they may be missing (None, NaN).
+    quality
+        (n, M) numbers from 0 to 1, how good each answer is, in the place of labels: see
+        `certify_cascade`. They are needed where labels would be. Predictions may be left out; then
+        all models differ everywhere.
     costs
         M numbers: what each model costs a row by itself, not added up along a cascade as in
         `certify_cascade`.
@@ -179,9 +194,10 @@ def design_cascade(  # noqa: PLR0913
     data
         The paths of files.
     **rows
-        How rows are read, see `RowOptions`: `seed`, what draws the fold, 0 if left out; `classes`,
-        `missing`, `unseen_labels` and `unrelated_labels`; `progress`, called with the share of the
-        work that is done; `about` and `sample`; and for files `delimiter`, `decimal` and `scale`.
+        How rows are read, see `RowOptions`: `seed`, what draws the fold and tosses the coins of
+        graded rows, 0 if left out; `classes`, `missing`, `unseen_labels` and `unrelated_labels`;
+        `quality_scale` and `graded_by`; `progress`, called with the share of the work that is done;
+        `about` and `sample`; and for files `delimiter`, `decimal` and `scale`.
 
     Returns
     -------
@@ -219,12 +235,18 @@ def design_cascade(  # noqa: PLR0913
     reading = ReadingOptions.of(rows, data, _OPTIONS, "design_cascade")
     texts, name = about_texts(rows.get("about")), sample_name(rows.get("sample"))
     progress, seed = reading.progress, whole_number(rows.get("seed") or 0, "seed")
-    columns = {"confidence": confidence, "prediction": prediction, "label": label}
+    columns = {
+        "confidence": confidence,
+        "prediction": prediction,
+        "label": label,
+        "quality": quality,
+    }
+    graded = _graded(quality, rows)
     table = (
-        ModelTable.of_arrays(columns, reading.rule)
+        ModelTable.of_arrays(columns, reading.rule, graded)
         if data is None
         else ModelTable.of_files(
-            data, columns, replace(reading, progress=part_of(progress, 0.0, 0.3))
+            data, columns, replace(reading, progress=part_of(progress, 0.0, 0.3)), graded
         )
     )
     alone = _own_costs(costs, table.models)
@@ -236,7 +258,7 @@ def design_cascade(  # noqa: PLR0913
     _check_choice(table, alone, slow, must, _most(most))
 
     table.require_labels(chosen, [*range(table.models), slow], "the fold")
-    folded = Fold(table.cells(chosen), _losses(table, chosen, slow), alone, slow)
+    folded = Fold(table.cells(chosen), table.losses(chosen, slow), alone, slow)
     target = max(0.0, rate - _margin(rate, level, len(rest)))
     found = search(
         folded,
@@ -284,6 +306,19 @@ def _refuse_unknown(rows: Mapping[str, Any]) -> None:
             "those of one patient are not, keep one of each first, drawn without sight of scores "
             "and labels; certify_cascade takes clusters and weights."
         )
+
+
+def _graded(quality: Any, rows: Mapping[str, Any]) -> Graded | None:
+    """How outcomes are graded; None if they are not."""
+    if quality is not None:
+        return Graded.of(rows)
+    for name in ("quality_scale", "graded_by"):
+        if rows.get(name) is not None:
+            raise InvalidTypeError(
+                f"{name} says how outcomes were graded, and none were: pass quality, or leave it "
+                "out."
+            )
+    return None
 
 
 def _own_costs(costs: Any, models: int) -> tuple[float, ...]:
@@ -344,7 +379,7 @@ def _split(n: int, share: float, seed: int) -> tuple[Integers, Integers]:
 
 def _most_accurate(table: ModelTable, rows: Integers, costs: tuple[float, ...]) -> int:
     table.require_labels(rows, range(table.models), "the fold")
-    right = (table.answers[rows] == table.truth[rows][:, None]).sum(axis=0).tolist()
+    right = table.mean_quality(rows)
     return min(range(table.models), key=lambda m: (-right[m], costs[m]))
 
 
@@ -380,13 +415,6 @@ def _check_choice(
             f"{len(must)} models must be there before the slow one, and most={most} allows "
             f"{most - 1}."
         )
-
-
-def _losses(table: ModelTable, rows: Integers, slow: int) -> Integers:
-    """+1 where answering by a model loses against the slow one, -1 where it gains."""
-    right = (table.answers[rows] == table.truth[rows][:, None]).astype(np.int64)
-    differs = table.answers[rows] != table.answers[rows, slow][:, None]
-    return np.asarray((right[:, slow][:, None] - right) * differs)
 
 
 def _margin(xi: float, delta: float, n: int) -> float:

@@ -19,7 +19,9 @@ from pacbound.sources import Paths
 from pacbound.sources.values import MISSING, Values
 from pacbound.stats.arguments import whole_number
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.coins import Graded, coins, tossed_sign
 from pacbound.tally.columns import (
+    QUALITY,
     Rows,
     Slot,
     as_array,
@@ -32,11 +34,11 @@ from pacbound.tally.columns import (
 from pacbound.tally.count import Counting
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
-    ALL_PREDICT,
     CASCADE,
     TWO_MODELS,
     label_column,
     prediction_columns,
+    quality_columns,
     witness,
 )
 from pacbound.tally.tally import Tally
@@ -44,13 +46,14 @@ from pacbound.tally.tally import Tally
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_ROLES = {"confidence": True, "prediction": True, "label": True}
+_ROLES = {"confidence": True, "prediction": False, "label": False, QUALITY: False}
 
 
 @dataclass(frozen=True)
 class ModelTable:
     """The scores (n, M) and classes (n, M) of M models, and the true class of each row, -1 where it
-    is missing. Classes are numbers into `classes`.
+    is missing. Classes are numbers into `classes`. Where answers are graded, their qualities (n, M)
+    stand in the place of the true class, and models without predictions always differ.
     """
 
     scores: Floats
@@ -60,50 +63,57 @@ class ModelTable:
     names: Names
     rule: ClassRule
     sources: tuple[str, ...] | None
+    quality: Floats | None = None
+    graded: Graded | None = None
 
     @classmethod
-    def of_arrays(cls, columns: Mapping[str, Any], rule: ClassRule) -> ModelTable:
-        """The table of (n, M) confidences, (n, M) predictions and (n,) labels."""
-        absent = next((name for name, column in columns.items() if column is None), None)
-        if absent is not None:
-            raise InvalidTypeError(
-                f"{absent} is missing: pass all arrays, or paths and their columns."
-            )
-        same_rows(**columns)
-        scores = numeric(as_array(columns["confidence"], "confidence"), "confidence")
-        answers = prediction_columns(columns["prediction"])
-        if scores.ndim != 2 or scores.shape[1] != len(answers):
-            raise InvalidValueError(
-                f"confidence of shape {scores.shape} and prediction of {len(answers)} models do "
-                "not fit together: expected (n, M) of both, a column for every model, the slow one "
-                "included."
-            )
-        truth = label_column(columns["label"])
-        same_length(confidence=scores, prediction=answers[0], label=truth)
-        names = Names.of_arrays(len(answers))
-        taken = dict(zip(names.slots, [*scores.T, *answers, truth], strict=True))
-        vocabulary = Vocabulary(rule)
-        part = _read(Rows.of_arrays(names.slots, taken), vocabulary)
-        return cls(*part, list(vocabulary.names()), names, rule, None)
+    def of_arrays(
+        cls, columns: Mapping[str, Any], rule: ClassRule, graded: Graded | None
+    ) -> ModelTable:
+        """The table of (n, M) confidences, (n, M) predictions and (n,) labels; or (n, M) qualities
+        in the place of labels.
+        """
+        _require_outcome(columns)
+        given = {name: column for name, column in columns.items() if column is not None}
+        same_rows(**given)
+        scores = numeric(as_array(given["confidence"], "confidence"), "confidence")
+        answers = prediction_columns(given["prediction"]) if "prediction" in given else []
+        quality = quality_columns(given[QUALITY]) if QUALITY in given else []
+        for role, several in (("prediction", answers), (QUALITY, quality)):
+            if role in given and (scores.ndim != 2 or scores.shape[1] != len(several)):
+                raise InvalidValueError(
+                    f"confidence of shape {scores.shape} and {role} of {len(several)} models do "
+                    "not fit together: expected (n, M) of both, a column for every model, the slow "
+                    "one included."
+                )
+        truth = [label_column(given["label"])] if "label" in given else []
+        columns_taken = [*scores.T, *answers, *truth, *quality]
+        names = Names.of_arrays(scores.shape[1], given)
+        taken = dict(zip(names.slots, columns_taken, strict=True))
+        same_length(**{names.slots[key].name: column for key, column in taken.items()})
+        reading = _Reading(names, rule, graded)
+        reading.take(Rows.of_arrays(names.slots, taken))
+        return reading.result(None)
 
     @classmethod
     def of_files(
-        cls, paths: Paths, columns: Mapping[str, Any], reading: ReadingOptions
+        cls,
+        paths: Paths,
+        columns: Mapping[str, Any],
+        reading: ReadingOptions,
+        graded: Graded | None,
     ) -> ModelTable:
         """The table of files, by the names of their columns."""
-        names, vocabulary = Names.of_columns(columns), Vocabulary(reading.rule)
+        _require_outcome(columns)
+        names = Names.of_columns(columns)
+        table = _Reading(names, reading.rule, graded)
         slots = scaled(names.slots, reading.notation.scale)
-        parts: list[tuple[Floats, Integers, Integers]] = []
-        tables = read_rows(
-            paths, slots, lambda rows: parts.append(_read(rows, vocabulary)), reading
-        )
-        if not sum(len(truth) for _, _, truth in parts):
+        tables = read_rows(paths, slots, table.take, reading)
+        if not table.rows:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. Choosing and certifying need at least two."
             )
-        scores, answers, truth = map(np.concatenate, zip(*parts, strict=True))
-        sources = tuple(tables.fingerprints or ())
-        return cls(scores, answers, truth, list(vocabulary.names()), names, reading.rule, sources)
+        return table.result(tuple(tables.fingerprints or ()))
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -146,28 +156,64 @@ class ModelTable:
 
     def require_labels(self, rows: Integers, models: Sequence[int], what: str) -> None:
         """Raise if a label is missing in a row where these models differ; `what` says whose."""
-        lacking = np.sort(rows[self.differing(rows, models) & (self.truth[rows] == MISSING)])
+        if self.quality is None:
+            missing, column = self.truth[rows] == MISSING, f"label in {self.names.labels}"
+        else:
+            missing = np.isnan(self.quality[rows[:, None], np.array(models)]).any(axis=1)
+            column = f"grade in one of {', '.join(self.names.qualities)}"
+        lacking = np.sort(rows[self.differing(rows, models) & missing])
         if lacking.size:
             first = ", ".join(map(str, lacking[:5].tolist()))
             raise InvalidValueError(
-                f"{lacking.size} rows of {what} have no label in {self.names.labels} although "
-                f"predictions differ (first rows: {first}): label them. Rows may not be dropped "
-                "for it."
+                f"{lacking.size} rows of {what} have no {column} although predictions differ "
+                f"(first rows: {first}): label them. Rows may not be dropped for it."
             )
+
+    def losses(self, rows: Integers, slow: int) -> Integers:
+        """+1 where answering by a model loses against the slow one, -1 where it gains; where
+        answers are graded, as the coins of these rows say.
+        """
+        differs = self.answers[rows] != self.answers[rows, slow][:, None]
+        if self.quality is None or self.graded is None:
+            right = (self.answers[rows] == self.truth[rows][:, None]).astype(np.int64)
+            return np.asarray((right[:, slow][:, None] - right) * differs)
+        coin = coins(self.graded.seed, map(str, rows.tolist()))[:, None]
+        quality = np.nan_to_num(self.quality[rows])
+        return tossed_sign(coin, (quality[:, [slow]] - quality) * differs)
+
+    def mean_quality(self, rows: Integers) -> list[float]:
+        """How good each model is on average: the share that is right, or the mean grade."""
+        if self.quality is not None:
+            return list(np.nan_to_num(self.quality[rows]).mean(axis=0).tolist())
+        right = self.answers[rows] == self.truth[rows][:, None]
+        return list(right.mean(axis=0).tolist())
 
     def tally(self, rows: Integers, models: Sequence[int]) -> Tally:
         """The counts of a cascade of some of the models, the slow one last, over some rows."""
         names = self.names.of(models)
         # A cascade has no use for the score of its slow model.
-        question = CASCADE.of_models(names.confidences[:-1], names.predictions, names.labels)
+        graded = self.quality is not None
+        question = CASCADE.of_models(
+            names.confidences[:-1], names.answers, None if graded else names.labels, names.qualities
+        )
+        question = replace(question, graded=self.graded)
         scores = [self.scores[rows, m] for m in models[:-1]]
-        codes = [self.answers[rows, m] for m in models] + [self.truth[rows]]
+        codes = [self.answers[rows, m] for m in models] if names.answers else []
+        codes += [] if graded else [self.truth[rows]]
+        grades = [] if self.quality is None else [self.quality[rows, m] for m in models]
         classes = [Values(self.classes, column) for column in codes]
-        columns = dict(zip(question.slots, [*scores, *classes], strict=True))
+        columns = dict(zip(question.slots, [*scores, *classes, *grades], strict=True))
+        if graded:
+            # By the place in the whole table: a row of the fold, whose coin was looked at, has
+            # another one than every row that certifies.
+            question = replace(question, slots={**question.slots, "row_ids": Slot("name", "row")})
+            columns["row_ids"] = rows
         # Labels may have been bought where any of the models differs, so all of them are looked at.
         counting = Counting(question, replace(self.rule, unrelated_labels=True))
         counting.ask(Rows(question.slots, columns))
         counted = counting.result(self.sources)
+        if graded:
+            return Tally.of(question, counted)
         return Tally.of(question, replace(counted, matches=self._matches(rows, models[-1])))
 
     def _matches(self, rows: Integers, slow: int) -> LabelMatches | None:
@@ -192,71 +238,135 @@ class Names:
     """
 
     confidences: tuple[str, ...]
-    predictions: tuple[str, ...]
+    answers: tuple[str, ...]
     labels: str
+    qualities: tuple[str, ...] = ()
+
+    @property
+    def predictions(self) -> tuple[str, ...]:
+        """What models are called: as their predictions, or as their qualities without these."""
+        return self.answers or self.qualities
+
+    @property
+    def grade_slots(self) -> list[str]:
+        """The slots of the qualities."""
+        return [f"{QUALITY} {m}" for m in range(len(self.qualities))]
 
     @classmethod
-    def of_arrays(cls, models: int) -> Names:
+    def of_arrays(cls, models: int, given: Mapping[str, Any]) -> Names:
         """What the columns of arrays are called in messages."""
-        confidences, predictions = (
-            tuple(f"{name}[:, {m}]" for m in range(models)) for name in ("confidence", "prediction")
+        confidences, predictions, qualities = (
+            tuple(f"{name}[:, {m}]" for m in range(models)) if name in given else ()
+            for name in ("confidence", "prediction", QUALITY)
         )
-        return cls(confidences, predictions, "label")
+        return cls(confidences, predictions, "label", qualities)
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Names:
         """The names that the user gave."""
         named = only_known(columns, _ROLES, "A design")
-        confidences, predictions = (
+        confidences, predictions, qualities = (
             (names,) if isinstance(names, str) else tuple(names)
-            for names in (named["confidence"], named["prediction"])
+            for names in (named.get(role, ()) for role in ("confidence", "prediction", QUALITY))
         )
-        if len(confidences) != len(predictions):
-            raise InvalidTypeError(
-                f"{len(confidences)} confidences and {len(predictions)} predictions: name one of "
-                "each for every model, the slow one included."
-            )
-        twice = [name for name in predictions if predictions.count(name) > 1]
-        if twice:
-            raise InvalidValueError(f"The prediction {twice[0]!r} is named twice: name each once.")
-        return cls(confidences, predictions, named["label"])
+        several = {"prediction": predictions, QUALITY: qualities}
+        for role, columns_of in several.items():
+            if role in named and len(confidences) != len(columns_of):
+                what = "predictions" if role == "prediction" else "qualities"
+                raise InvalidTypeError(
+                    f"{len(confidences)} confidences and {len(columns_of)} {what}: name one of "
+                    "each for every model, the slow one included."
+                )
+            twice = [name for name in columns_of if columns_of.count(name) > 1]
+            if twice:
+                raise InvalidValueError(f"The {role} {twice[0]!r} is named twice: name each once.")
+        return cls(confidences, predictions, named.get("label", "label"), qualities)
 
     @property
     def slots(self) -> dict[str, Slot]:
         """The columns as a reader asks for them."""
-        scores, answers = enumerate(self.confidences), enumerate(self.predictions)
+        scores, answers = enumerate(self.confidences), enumerate(self.answers)
+        grades = zip(self.grade_slots, self.qualities, strict=True)
         return {
             **{f"confidence {m}": Slot("number", name) for m, name in scores},
             **{f"prediction {m}": Slot("class", name) for m, name in answers},
-            "label": Slot("class", self.labels),
+            **({} if self.qualities else {"label": Slot("class", self.labels)}),
+            **{slot: Slot("number or nothing", name) for slot, name in grades},
         }
 
     def of(self, models: Sequence[int]) -> Names:
         """The names of some models, in their order."""
-        return Names(
-            tuple(self.confidences[m] for m in models),
-            tuple(self.predictions[m] for m in models),
-            self.labels,
-        )
+
+        def some(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names[m] for m in models) if names else ()
+
+        return Names(some(self.confidences), some(self.answers), self.labels, some(self.qualities))
 
     @property
     def recorded(self) -> dict[str, str]:
         """The columns of a cascade, as a certificate keeps them."""
-        return {
-            "confidence": ",".join(self.confidences[:-1]),
-            "prediction": ",".join(self.predictions),
-            "label": self.labels,
-        }
+        answers = {"prediction": ",".join(self.answers)} if self.answers else {}
+        outcome = {QUALITY: ",".join(self.qualities)} if self.qualities else {"label": self.labels}
+        return {"confidence": ",".join(self.confidences[:-1]), **answers, **outcome}
 
 
-def _read(rows: Rows, vocabulary: Vocabulary) -> tuple[Floats, Integers, Integers]:
-    """The scores of some rows, the numbers of the classes that the models answer, and of labels."""
-    scores, predictions = (
-        [slot for slot in rows.slots if slot.startswith(role)]
-        for role in ("confidence", "prediction")
-    )
-    table = np.column_stack([rows.scores(slot) for slot in scores])
-    answers = [rows.classes(slot, vocabulary) for slot in predictions]
-    for slot, codes in zip(predictions, answers, strict=True):
-        rows.refuse_missing(slot, codes == MISSING, ALL_PREDICT)
-    return table, np.column_stack(answers), rows.classes("label", vocabulary)
+class _Reading:
+    """A table in the making."""
+
+    def __init__(self, names: Names, rule: ClassRule, graded: Graded | None) -> None:
+        self._names = names
+        self._rule = rule
+        self._graded = graded if names.qualities else None
+        self._vocabulary = Vocabulary(rule)
+        self._parts: list[tuple[Floats, Integers, Integers, Floats]] = []
+        self.rows = 0
+
+    def take(self, rows: Rows) -> None:
+        """Take some rows."""
+        models = range(len(self._names.predictions))
+        scores = [rows.scores(f"confidence {m}") for m in models]
+        named = range(len(self._names.answers))
+        answers = [rows.classes(f"prediction {m}", self._vocabulary) for m in named]
+        truth = np.full(len(rows), MISSING, dtype=np.int64)
+        grades = np.zeros((len(rows), 0))
+        if self._graded is None:
+            truth = rows.classes("label", self._vocabulary)
+        else:
+            given = [(rows.numbers(slot), rows.name(slot)) for slot in self._names.grade_slots]
+            grades = np.column_stack([self._graded.quality(*one, rows.start) for one in given])
+        for m, codes in enumerate(answers):
+            missing = np.flatnonzero(codes == MISSING)
+            if missing.size:
+                raise InvalidValueError(
+                    f"{self._names.predictions[m]}[{rows.start + missing[0]}] is missing "
+                    f"({missing.size} such rows): every model must predict every row."
+                )
+        # Models without predictions always differ.
+        apart = answers or [np.full(len(rows), m) for m in models]
+        self._parts.append((np.column_stack(scores), np.column_stack(apart), truth, grades))
+        self.rows += len(rows)
+
+    def result(self, sources: tuple[str, ...] | None) -> ModelTable:
+        """The whole table."""
+        scores, answers, truth, grades = (
+            np.concatenate(columns) for columns in zip(*self._parts, strict=True)
+        )
+        # Counted once each, the classes come in the order of their numbers.
+        classes = list(self._vocabulary.counted(np.ones(len(self._vocabulary), dtype=np.int64)))
+        table = ModelTable(scores, answers, truth, classes, self._names, self._rule, sources)
+        if self._graded is None:
+            return table
+        return replace(table, quality=grades, graded=self._graded)
+
+
+def _require_outcome(columns: Mapping[str, Any]) -> None:
+    """Raise unless predictions and labels, or qualities, say how good the models are."""
+    given = {name for name, column in columns.items() if column is not None}
+    if {"label", QUALITY} <= given:
+        raise InvalidTypeError("label and quality both say how good answers are: pass one of them.")
+    needed = ["confidence"] if QUALITY in given else ["confidence", "prediction", "label"]
+    absent = next((name for name in needed if name not in given), None)
+    if absent is not None:
+        raise InvalidTypeError(
+            f"{absent} is missing: pass all columns, or quality in place of label."
+        )

@@ -21,7 +21,7 @@ from pacbound.cli.delivery import (
 )
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.options import ROWS, JsonOption, names, numbers, option
-from pacbound.cli.rows import PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
 from pacbound.procedures.cascade import Bound
@@ -34,17 +34,24 @@ SHOWN = 8
 def design(
     files: FilesArgument,
     confidence: Annotated[str, option("Columns with the confidence of every model: c1,c2,c3")],
-    prediction: Annotated[
-        str, option("Columns with the prediction of every model, in the same order.")
-    ],
-    label: Annotated[
-        str, option("Column with the true class; may be empty where predictions agree.")
-    ],
     costs: Annotated[
         str, option("What each model costs a row by itself, in the same order: 1,4,20")
     ],
     xi: Annotated[float, option("The accuracy that may be lost, for example 0.02.")],
     delta: Annotated[float, option("Chance that more is lost, for example 1e-3.")],
+    prediction: Annotated[
+        str | None, option("Columns with the prediction of every model, in the same order.")
+    ] = None,
+    label: Annotated[
+        str | None, option("Column with the true class; may be empty where predictions agree.")
+    ] = None,
+    quality: Annotated[
+        str | None,
+        option(
+            "Columns with the quality of every model's answer, in place of label: q1,q2,q3",
+            rich_help_panel=ROWS,
+        ),
+    ] = None,
     last: Annotated[
         str | None,
         option("Prediction column of the slow model; the most accurate of the fold if left out."),
@@ -64,7 +71,7 @@ def design(
         Bound, option("exact, the pair of binomial bounds, or the paper's product.")
     ] = "exact",
     *,
-    rows: Annotated[RowChoices, (*RELATED, *PIPED, "sample")],
+    rows: Annotated[RowChoices, (*RELATED, *GRADED, *PIPED, "sample")],
     output: OutputOption = None,
     budget: BudgetOption = None,
     about: AboutOption = None,
@@ -78,8 +85,9 @@ def design(
     with progress_bar("choosing") as progress:
         found = design_cascade(
             names(confidence),
-            names(prediction),
+            None if prediction is None else names(prediction),
             label,
+            quality=None if quality is None else names(quality),
             costs=numbers(costs, "--costs"),
             xi=xi,
             delta=delta,
@@ -95,12 +103,13 @@ def design(
             about=about_of(about),
             **rows.options(),
         )
+    columns = names(prediction or quality or "")
     if budget is not None:
         # Before anything is shown: what is tried on the fold costs nothing, the certificate does.
         Budget(budget).spend(found.certificate)
     if as_json:
-        return _deliver_json(found, names(prediction), output)
-    _print_tried(found, names(prediction))
+        return _deliver_json(found, columns, output)
+    _print_tried(found, columns)
     return deliver(found.certificate, output, as_json=False)
 
 

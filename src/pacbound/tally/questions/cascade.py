@@ -180,7 +180,7 @@ class CascadeQuestion(Question):
                 "not a cascade: expected (n, M-1) confidences, one for each exit, and (n, M) "
                 "predictions, the slow model's last."
             )
-        quality = _quality_columns(passed[QUALITY]) if QUALITY in passed else []
+        quality = quality_columns(passed[QUALITY]) if QUALITY in passed else []
         _require_graded(exits + 1, len(quality), "preferred" in passed)
         columns: list[Any] = [*scores.T, *answers]
         single = {role: passed[role] for role in ("label", "preferred") if role in passed}
@@ -507,7 +507,7 @@ def label_column(labels: Any, name: str = "label") -> Any:
     return labels
 
 
-def _quality_columns(quality: Any) -> list[Any]:
+def quality_columns(quality: Any) -> list[Any]:
     """The qualities of each model's answers, or of the slow one's alone."""
     if isinstance(quality, np.ma.MaskedArray):
         quality = quality.filled(np.nan) if quality.dtype.kind == "f" else quality.astype(object)
