@@ -131,6 +131,14 @@ $ pacbound compare held.csv --prediction prediction_fast,prediction_slow --label
 And the early exit the whole network, if 1 % may be lost? More is, so no number of rows helps.
 $ pacbound compare held.csv --prediction prediction_slow,prediction_fast --label label {CLAIM} # 3
 
+JUDGE ANSWERS
+
+Answers in words are not right or wrong: a judge grades them. Here grades are made up from the \
+labels: 5 for the right garment, 3 for a similar one, 1 for any other. The early exit answers, \
+losing at most 1 % of the quality.
+$ pacbound cascade held.csv {FAST} --quality grade_fast,grade_slow --quality-scale 1,5 \
+--graded-by 'a rule on the labels' --row-ids id {CLAIM} -o judged.json
+
 ANSWER A BATCH
 
 10,000 records, of whose answers at most 5 % may differ from the slow model's.
@@ -231,7 +239,8 @@ $ pacbound show shield.json
 
 Verify all of them, without the data.
 $ pacbound verify calibration.json by_session.json for_the_shop.json stratified.json \
-abstention.json cascade.json labelled.json design.json replace.json batch.json recall.json \
+abstention.json cascade.json labelled.json design.json replace.json judged.json batch.json \
+recall.json \
 recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json \
 among_unsafe.json look.json both.json bundle.json pair.json precision.json
 
@@ -254,7 +263,8 @@ REPORT
 
 Put it all on one page.
 $ pacbound report calibration.json by_session.json abstention.json cascade.json replace.json \
-batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json shield.json \
+judged.json batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json \
+shield.json \
 among_unsafe.json look.json bundle.json \
 -o report.html
 """
@@ -348,6 +358,8 @@ def _images() -> dict[str, dict[str, list[Any]]]:
         "label": table.label,
         "doubt": 1.0 - table.confidence_fast.astype(np.float64),
         "mistake": table.prediction_fast != table.label,
+        "grade_fast": _grades(table.prediction_fast, table.label),
+        "grade_slow": _grades(table.prediction_slow, table.label),
         # Images have no sessions: five that follow each other play one.
         "session": np.arange(len(table.label)) // 5,
         # The shop sells twice as many of what the network takes for a shirt.
@@ -373,7 +385,15 @@ def _images() -> dict[str, dict[str, list[Any]]]:
     }
 
 
-_ABOUT_LABELS = ("label", "mistake")
+_ABOUT_LABELS = ("label", "mistake", "grade_fast", "grade_slow")
+# Tops, trousers, dresses, shoes and bags, by the numbers of the classes.
+_SORTS = np.array([0, 1, 0, 2, 0, 3, 0, 3, 4, 3])
+
+
+def _grades(prediction: Any, label: Any) -> Any:
+    """What a judge might say of each answer: 5 if it is right, 3 if it is of the same sort."""
+    similar = _SORTS[prediction] == _SORTS[label]
+    return np.where(prediction == label, 5, np.where(similar, 3, 1))
 
 
 def _rollouts() -> dict[str, dict[str, list[Any]]]:
