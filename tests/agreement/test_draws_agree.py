@@ -21,6 +21,7 @@ Engine = Callable[[Any], Any]
 
 ROWS = 400
 RNG = np.random.default_rng(0)
+GRADES = np.random.default_rng(1)
 PATIENT = RNG.integers(0, 60, size=ROWS)
 LABEL = RNG.integers(0, 3, size=ROWS)
 FAST = np.where(RNG.random(ROWS) < 0.8, LABEL, (LABEL + 1) % 3)
@@ -39,6 +40,9 @@ TABLE = pa.table(
         "w": RNG.uniform(0, 3, size=ROWS),
         "row": [f"r{number}" for number in range(ROWS)],
         "at": np.arange(ROWS),
+        "grade": GRADES.integers(1, 6, size=ROWS),
+        "q_fast": pa.array(GRADES.random(ROWS), mask=GRADES.random(ROWS) < 0.1),
+        "q_slow": pa.array(GRADES.random(ROWS), mask=GRADES.random(ROWS) < 0.1),
     }
 )
 
@@ -48,6 +52,12 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "cascade": {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
     "shield": {"score": "c", "unsafe": "u"},
     "recall": {"score": "c", "positive": "u", "groups": "site"},
+    "graded": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5)},
+    "graded cascade": {
+        "confidence": ["c"],
+        "prediction": ["fast", "slow"],
+        "quality": ["q_fast", "q_slow"],
+    },
 }
 DRAWS: dict[str, dict[str, Any]] = {
     "clusters": {"clusters": "patient", "row_ids": "row"},
