@@ -336,8 +336,8 @@ GOOD: dict[str, Any] = {
         ({"prediction": np.zeros(100)}, r"expected \(n, M\)"),
         ({"prediction": np.full((100, 3), np.nan)}, "prediction"),
         ({"prediction": [[0, 1, 2], [0, 1]]}, "prediction"),
-        ({"label": np.zeros((100, 2))}, "one label per row"),
-        ({"label": np.ma.masked_array(np.zeros((100, 1)))}, "one label per row"),
+        ({"label": np.zeros((100, 2))}, "one value per row"),
+        ({"label": np.ma.masked_array(np.zeros((100, 1)))}, "one value per row"),
         ({"label": np.zeros(99)}, "label has 99"),
         ({"prediction": None}, "missing"),
         (

@@ -42,6 +42,20 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         3,
     ),
+    "compare": (
+        (
+            *("compare", ROWS, "--prediction", "small,large", "--label", "y", "--xi", "0.05"),
+            *("--delta", "0.05"),
+        ),
+        0,
+    ),
+    "judge": (
+        (
+            *("judge", ROWS, "--verdict", "small", "--label", "y", "--confidence", "c"),
+            *("--xi", "0.0001", "--delta", "0.1"),
+        ),
+        3,
+    ),
     "design": (
         (
             *("design", ROWS, "--confidence", "c1,c", "--prediction", "small,large"),

@@ -224,7 +224,8 @@ def test_tallies_of_another_question_are_refused_with_what_they_are_for(
 @pytest.mark.parametrize(
     ("kind", "named", "message"),
     [
-        ("calibration", (), "Missing option '--confidence'"),
+        ("calibration", (), "what says whether a prediction was right is missing"),
+        ("calibration", ("--correct", "u"), "confidence"),
         ("calibration", ("--confidence", "c"), "Pass either correct, or both prediction and label"),
         ("shield", ("--score", "s"), "Missing option '--unsafe'"),
         ("false-alarms", ("--score", "s"), "enough to count by: pass positive, or unsafe, too"),

@@ -41,6 +41,6 @@ def test_roles_are_spelt_as_everywhere_else(kind: str) -> None:
 
 def test_several_models_have_lists_and_a_single_name_may_have_commas() -> None:
     cascade, calibration = QUESTIONS["cascade"], QUESTIONS["calibration"]
-    assert several_of(cascade) == {"confidence", "prediction"}
+    assert several_of(cascade) == {"confidence", "prediction", "quality"}
     assert [*for_question(cascade, {"prediction": "a, b"}).values()] == [["a", "b"]]
     assert for_question(calibration, {"confidence": "a, b"}) == {"confidence": "a, b"}

@@ -245,8 +245,8 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
     label = ("label", "bare.csv", *cascade, "--session", "s.json", *GERMAN)
     pacbound(*label, "--xi", 0.1, "--delta", 0.05, "--ask", "ask.csv", "--count", 5)
     header, *asked = (folder / "ask.csv").read_text().splitlines()
-    assert header == "c;p;q;pac_row;label"
-    filled = [f"{line}{LABEL[int(line.split(';')[3])]}" for line in asked]
+    assert header == "pac_row;pac_check;label"
+    filled = [f"{line}{LABEL[int(line.split(';')[0])]}" for line in asked]
     (folder / "ask.csv").write_text("\n".join([header, *filled]) + "\n")
     done = pacbound(*label, "--answers", "ask.csv")
     assert "5 labels" in done.stdout

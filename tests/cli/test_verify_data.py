@@ -177,7 +177,7 @@ def test_what_cannot_be_counted_again_says_what_to_do(pacbound: Run, rows: Path)
         ("design.json",): "run `pacbound design` with the same options",
         ("c.json", "--column", "unsafe=bad"): "this calibration certificate has no role 'unsafe'. "
         "Its roles are confidence, correct, prediction, label, quality, groups, clusters, weights, "
-        "row_ids, positive_class.",
+        "row_ids, id, where, positive_class.",
         ("c.json", "--column", "group=g"): "Did you mean groups=g?",
         ("c.json", *roles(correct="a"), *roles(correct="b")): "--column names correct twice",
         ("c.json", "--column", "correct"): "expected ROLE=NAME, for example score=risk",

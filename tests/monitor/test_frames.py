@@ -31,7 +31,7 @@ def columns_of(rows: Any, kind: str = "shield") -> tuple[dict[str, Any], dict[st
     table: dict[str, Any] = {}
     for role, values in (rows if isinstance(rows, dict) else {"unsafe": rows}).items():
         parts = np.asarray(values)
-        if kind.startswith("cascade") and role in ("confidence", "prediction"):
+        if parts.ndim == 2 or (kind.startswith("cascade") and role == "confidence"):
             parts = parts.reshape(len(parts), -1)
             # What was seen of classes is kept by the names that columns of an array have.
             named[role] = [f"{role}[:, {column}]" for column in range(parts.shape[1])]
