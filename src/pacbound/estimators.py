@@ -9,6 +9,8 @@ train, the others are then still independent draws.
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,15 +21,23 @@ from pacbound.calibration.calibrator import CalibratorScope, PACCalibrator
 from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
-from pacbound.tally.columns import Array, as_array, same_rows
+from pacbound.tally.columns import Array, as_array, as_names, same_rows
 from pacbound.tally.probabilities import top_label
 from pacbound.tally.tally import Tally
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.frozen import FrozenEstimator
-    from sklearn.model_selection import train_test_split
-    from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, get_tags
+    from sklearn.model_selection import GroupShuffleSplit, train_test_split
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils import (
+        _safe_indexing,
+        assert_all_finite,
+        check_consistent_length,
+        column_or_1d,
+        get_tags,
+    )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
@@ -66,8 +76,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     Put what learns from data inside: `PACClassifier(make_pipeline(StandardScaler(),
     LogisticRegression()))` and `PACClassifier(GridSearchCV(...))`. A scaler, selector or search
     around a `PACClassifier` runs, but has seen the rows that calibrate, which the guarantee does
-    not allow for. Neither does it allow for weights: `fit` takes no `sample_weight` and routes no
-    metadata.
+    not allow for: of a search, and of a pipeline whose earlier steps learn, `fit` warns. Neither
+    does it allow for weights: `fit` takes no `sample_weight`. Rows of one patient, video or speaker
+    are not independent: pass whose they are to `fit`, as `groups`.
 
     Parameters
     ----------
@@ -146,7 +157,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.edges = edges
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Train on a random part of the rows and calibrate on the rest; calibrate on all where the
         estimator is frozen.
 
@@ -156,6 +167,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             The rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
             Their labels: numbers, text or booleans.
+        groups : array-like of shape (n_samples,), default=None
+            The patient, video or speaker of each row, as `GroupKFold` takes it. All rows of a group
+            train, or one that is drawn certifies: the claim is then about a random row of a random
+            group. `calibration_size` is a share, or a number, of groups.
 
         Returns
         -------
@@ -171,7 +186,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             cannot be trained on; if a parameter is out of range; if no label is a class of a frozen
             estimator.
         """
-        estimator, held, truth, classes = _trained_apart(self, X, y)
+        estimator, held, truth, classes, clusters = _trained_apart(self, X, y, groups)
         calibrator = PACCalibrator(
             self.n_bins,
             self.delta,
@@ -181,7 +196,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             side=self.side,
         )
         seen = np.asarray(estimator.classes_)
-        calibrator.fit(_probabilities(estimator, held), _columns(truth, seen), unseen=True)
+        calibrator.fit(
+            _probabilities(estimator, held), _columns(truth, seen), unseen=True, groups=clusters
+        )
         calibrator.tally_ = _with_tables_of(
             calibrator.tally_, len(classes), _columns(seen, classes)
         )
@@ -362,7 +379,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.first_threshold = first_threshold
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Train on a random part of the rows and certify on the rest; certify on all where the
         estimator is frozen.
 
@@ -372,6 +389,10 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             The rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
             Their labels: numbers, text or booleans.
+        groups : array-like of shape (n_samples,), default=None
+            The patient, video or speaker of each row, as `GroupKFold` takes it. All rows of a group
+            train, or one that is drawn certifies: the claim is then about a random row of a random
+            group. `calibration_size` is a share, or a number, of groups.
 
         Returns
         -------
@@ -386,7 +407,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             If `sentinel` is one of the classes; if `calibration_size` leaves no rows to train on;
             if a parameter is out of range; if no label is a class of a frozen estimator.
         """
-        estimator, held, truth, classes = _trained_apart(self, X, y)
+        estimator, held, truth, classes, clusters = _trained_apart(self, X, y, groups)
         if any(self.sentinel == label for label in classes.tolist()):
             raise InvalidValueError(
                 f"sentinel={self.sentinel!r} is one of the classes, so that an answer could not be "
@@ -399,6 +420,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             xi=self.xi,
             delta=self.delta,
             first_threshold=self.first_threshold,
+            clusters=clusters,
         )
         self.estimator_, self.classes_ = estimator, classes
         return self
@@ -511,56 +533,104 @@ def _checked_labels(y: Any) -> Array:
     return labels
 
 
-def _trained_apart(model: Any, X: Any, y: Any) -> tuple[Any, Any, Array, Array]:
+def _trained_apart(model: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, Array, Array, Any]:
     """A trained clone of the estimator of `model`, rows that it was not trained on with their
-    labels, and the classes: those that it knows, and those of all labels. One that is frozen is
-    not trained, all rows are held out, and the classes are its own.
+    labels, the classes (those that it knows, and those of all labels), and the groups of these
+    rows, if there are any. One that is frozen is not trained, all rows are held out, and the
+    classes are its own.
     """
     estimator, labels = model.estimator, _checked_labels(y)
-    check_consistent_length(X, labels)
-    same_rows(X=X, y=y)
+    check_consistent_length(X, labels, groups)
+    same_rows(X=X, y=y, groups=groups)
+    whose = None if groups is None else as_names(groups, "groups")
     if not hasattr(estimator, "predict_proba"):
         raise InvalidTypeError(
             f"{type(estimator).__name__} has no predict_proba, so there are no scores to certify. "
             "Wrap it in scikit-learn's CalibratedClassifierCV, or turn its probabilities on if "
             "it has that option (loss='log_loss', probability=True)."
         )
+    _warn_of_what_has_seen_all(model)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         _require_common_labels(labels, np.asarray(estimator.classes_))
-        return estimator, X, labels, np.asarray(estimator.classes_)
+        return estimator, X, labels, np.asarray(estimator.classes_), whose
     if get_tags(estimator).input_tags.pairwise:
         raise InvalidValueError(
             "The estimator takes a matrix of kernels or distances between rows, which cannot "
             "be split by rows alone. Train it on its own rows and pass "
             "FrozenEstimator(estimator)."
         )
-    held = _held_out(model.calibration_size, len(labels))
-    X_train, X_held, y_train, y_held = train_test_split(
-        X, labels, test_size=held, random_state=model.random_state
-    )
+    if whose is None:
+        held = _held_out(model.calibration_size, len(labels))
+        X_train, X_held, y_train, y_held = train_test_split(
+            X, labels, test_size=held, random_state=model.random_state
+        )
+        clusters = None
+    else:
+        held = _held_out(model.calibration_size, len(np.unique(whose)), "groups")
+        split = GroupShuffleSplit(1, test_size=held, random_state=model.random_state)
+        ((train, rest),) = split.split(np.zeros(len(labels)), groups=whose)
+        X_train, X_held = (_safe_indexing(X, places) for places in (train, rest))
+        y_train, y_held, clusters = labels[train], labels[rest], whose[rest]
     trained = _fitted(clone(estimator), X_train, y_train, labels)
-    return trained, X_held, y_held, np.union1d(trained.classes_, labels)
+    return trained, X_held, y_held, np.union1d(trained.classes_, labels), clusters
 
 
-def _held_out(size: Any, rows: int) -> int:
-    """How many of the rows calibrate."""
+def _warn_of_what_has_seen_all(model: Any) -> None:
+    """Warn once if a search, or a pipeline whose earlier steps learn, fits this model: whoever
+    fits it is found among the callers. Within a fold of a cross-validation nothing is said: what is
+    fitted there is scored on other rows, and only the last fit is used.
+    """
+    around, frame = None, inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_fit_and_score":
+            return
+        caller = frame.f_locals.get("self")
+        if around is None and frame.f_code.co_name == "fit" and _learns_from_all(caller):
+            around = caller
+        frame = frame.f_back
+    if around is None:
+        return
+    what, name = type(around).__name__, type(model).__name__
+    warnings.warn(
+        f"{what} around {name} has seen the rows that certify, which the guarantee does not allow "
+        f"for. Put it inside, so that it learns from the training rows alone: "
+        f"{name}({what}(...)).",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _learns_from_all(caller: Any) -> bool:
+    """Whether it chooses or learns by the rows that it passes on."""
+    if isinstance(caller, Pipeline):
+        return any(
+            get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
+            for _, step in caller.steps[:-1]
+            if step not in (None, "passthrough")
+        )
+    return isinstance(caller, BaseSearchCV)
+
+
+def _held_out(size: Any, rows: int, what: str = "rows") -> int:
+    """How many of the rows, or of the groups, calibrate."""
     whole = isinstance(size, (int, np.integer))
     if isinstance(size, (bool, np.bool_)) or not (whole or isinstance(size, (float, np.floating))):
         raise InvalidTypeError(
-            f"calibration_size={size!r} is not a part of the rows: expected a share such as 0.5, "
-            "or a number of rows."
+            f"calibration_size={size!r} is not a part of the {what}: expected a share such as 0.5, "
+            f"or a number of {what}."
         )
     if not (size >= 1 if whole else 0 < size < 1):
         raise InvalidValueError(
-            f"calibration_size={size} is not a part of the rows: expected a share between 0 and 1, "
-            "or at least 1 row."
+            f"calibration_size={size} is not a part of the {what}: expected a share between 0 and "
+            f"1, or at least 1 {what.removesuffix('s')}."
         )
     held = int(size) if whole else int(np.ceil(size * rows))
     if held >= rows:
+        number = "n_samples" if what == "rows" else "groups"
         raise InvalidValueError(
-            f"calibration_size={size} leaves no rows to train on (n_samples={rows}): pass more "
-            "rows, or make it smaller. To calibrate a trained model on all rows pass "
+            f"calibration_size={size} leaves no {what} to train on ({number}={rows}): pass more "
+            f"{what}, or make it smaller. To calibrate a trained model on all {what} pass "
             "FrozenEstimator(estimator)."
         )
     return held

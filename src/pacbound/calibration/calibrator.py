@@ -86,7 +86,7 @@ class PACCalibrator:
         self.correction = correction
         self.side = side
 
-    def fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
+    def fit(self, probabilities: Any, y: Any, *, unseen: bool = False, groups: Any = None) -> Self:
         """Count rows, forgetting all that were counted before.
 
         Parameters
@@ -98,6 +98,10 @@ class PACCalibrator:
         unseen
             Whether -1 in `y` is a class that has no column: whatever is predicted for such a row is
             wrong.
+        groups
+            The patient, video or speaker of each row, as `GroupKFold` takes it: one row of each is
+            drawn, and the intervals are about a random row of a random group (`clusters` in
+            `calibrate`).
 
         Returns
         -------
@@ -110,17 +114,19 @@ class PACCalibrator:
             If a probability or a label cannot be what it should be, or an option of this object is
             not valid.
         """
-        self.tally_ = self._count(probabilities, y, unseen=unseen)
+        self.tally_ = self._count(probabilities, y, unseen=unseen, groups=groups)
         self._certificate: CalibrationCertificate | None = None
         return self
 
-    def partial_fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
+    def partial_fit(
+        self, probabilities: Any, y: Any, *, unseen: bool = False, groups: Any = None
+    ) -> Self:
         """Count more rows.
 
         Parameters
         ----------
-        probabilities, y, unseen
-            As in `fit`, with the same classes each time.
+        probabilities, y, unseen, groups
+            As in `fit`, with the same classes each time. All rows of a group come in one call.
 
         Returns
         -------
@@ -135,7 +141,7 @@ class PACCalibrator:
             As from `fit`; if the classes are others than before, or `edges` needs all rows at once.
         """
         self._refuse_parts()
-        return self._add(self._count(probabilities, y, unseen=unseen))
+        return self._add(self._count(probabilities, y, unseen=unseen, groups=groups))
 
     def merge(self, other: PACCalibrator) -> Self:
         """Add what another calibrator has counted, perhaps on another machine.
@@ -247,7 +253,7 @@ class PACCalibrator:
     def __repr__(self) -> str:
         return f"PACCalibrator(n_bins={self.n_bins}, delta={self.delta}, scope={self.scope!r})"
 
-    def _count(self, probabilities: Any, y: Any, *, unseen: bool) -> Tally:
+    def _count(self, probabilities: Any, y: Any, *, unseen: bool, groups: Any) -> Tally:
         claimed_delta(self.delta)
         check_options(self.correction, self.side)
         scores = None
@@ -259,7 +265,9 @@ class PACCalibrator:
                 )
             scores, _ = top_label(probabilities)
         grid = bins_for(n_bins=self.n_bins, edges=self.edges, scores=scores)
-        return count_probabilities(probabilities, y, grid=grid, scope=self.scope, unseen=unseen)
+        return count_probabilities(
+            probabilities, y, grid=grid, scope=self.scope, unseen=unseen, clusters=groups
+        )
 
     def _refuse_parts(self) -> None:
         if isinstance(self.edges, str):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims import CLAIMS, claim_of, claims_of
 from pacbound.claims.certificate import load_certificate
 from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
@@ -23,7 +23,7 @@ from pacbound.cli.options import (
     option,
     whole_numbers,
 )
-from pacbound.cli.rows import COUNTED, PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.cli.rows import CLUSTERED, COUNTED, PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import REQUIRED
@@ -158,7 +158,9 @@ def pilot(
     edges: Annotated[str | None, option("Calibration: edges fixed beforehand: 0,0.5,0.9,1")] = None,
     column: ColumnOption = None,
     *,
-    rows: Annotated[RowChoices, (*RELATED, "positive_class", "labels", *PIPED, *COUNTED)],
+    rows: Annotated[
+        RowChoices, (*RELATED, "positive_class", *CLUSTERED, "labels", *PIPED, *COUNTED)
+    ],
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -176,6 +178,8 @@ def pilot(
     question = _question(named, kind, asked)
     require_roles(named, question.roles, with_article(question.kind))
     given = {**for_question(question, named), **bins, **rows.options()}
+    if "clusters" in given:
+        given["among"] = _drawn_among(question, claim or kind)
     with progress_bar("counting") as progress:
         tally = Tally.count(question, data=tables, progress=progress, **given)
     with progress_bar("drawing") as progress:
@@ -194,6 +198,15 @@ def pilot(
             progress=progress,
         )
     return _print_pilot(found, figure, as_json=as_json)
+
+
+def _drawn_among(question: Any, planned: str | None) -> Any:
+    """The outcomes that clusters are drawn among for what is planned for; for the first that the
+    question is for, if it is not named.
+    """
+    claim = claim_of(planned if planned in CLAIMS else claims_of(question.kind)[0])
+    wishes = {ask.name: ask.default for ask in claim.asks}
+    return claim.drawn_among(wishes, question) or "all"
 
 
 def _edges(edges: str | None) -> str | list[float] | None:

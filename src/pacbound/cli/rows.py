@@ -84,7 +84,8 @@ CLASSES = ("classes", "missing", "unseen_labels")
 POSITIVE = ("positive_class", "classes")
 RELATED = (*CLASSES, "unrelated_labels")
 GRADED = ("quality_scale", "graded_by")
-DRAWN = ("clusters", "cluster_bound", "weights", "weight_bound", "row_ids", "seed")
+CLUSTERED = ("clusters", "cluster_bound", "row_ids")
+DRAWN = (*CLUSTERED[:2], "weights", "weight_bound", "row_ids", "seed")
 PipedRows = Annotated[RowChoices, PIPED]
 
 _OWN: dict[str, Any] = {

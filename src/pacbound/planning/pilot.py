@@ -33,6 +33,7 @@ from pacbound.stats.arguments import (
 )
 from pacbound.stats.paired import positive_rate
 from pacbound.tally import Tally
+from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import OVERLAPPING, subject_of
 
 # Larger samples are not planned.
@@ -68,9 +69,12 @@ def plan_from_pilot(  # noqa: PLR0913
 
     Nothing is guaranteed: the answer is as good as the pilot. A pilot of m rows says little about
     rates far below 1/m. It must be drawn as the sample will be, and its rows are left out of the
-    sample, since they chose its size. Samples are certified by the function for the question that
-    the pilot was counted for: `calibrate`, `certify_abstention`, `certify_cascade`,
-    `certify_recall`, or `certify_shield` at the rate of all rollouts; or as `claim` says.
+    sample, since they chose its size. A pilot that was counted with `clusters` plans numbers of
+    clusters: each of them gives what a random cluster of the pilot gives.
+
+    Samples are certified by the function for the question that the pilot was counted for:
+    `calibrate`, `certify_abstention`, `certify_cascade`, `certify_recall`, or `certify_shield` at
+    the rate of all rollouts; or as `claim` says.
 
     Parameters
     ----------
@@ -162,6 +166,7 @@ def plan_from_pilot(  # noqa: PLR0913
     chosen = _usual_sizes(measure, pilot, rate, level) if sizes is None else _checked_sizes(sizes)
     tell = progress or _say_nothing
     points = []
+    # Where clusters are drawn from, sizes are numbers of clusters.
     for rows in chosen:
         points.append(planner.point(rows))
         tell(len(points) / (len(chosen) + _HALVINGS))
@@ -173,7 +178,7 @@ def plan_from_pilot(  # noqa: PLR0913
         measure=measure.name,
         unit=measure.unit,
         larger=measure.larger,
-        pilot_rows=pilot.rows,
+        pilot_rows=_size_of(pilot),
         xi=rate if measure.asked == "xi" else None,
         target=rate if measure.asked == "target" else None,
         delta=level,
@@ -210,7 +215,7 @@ class _Planner:
         """What samples of so many rows come to."""
         drawn = [self._drawn(rows, np.random.default_rng(seed)) for seed in self.seeds]
         samples = [self.measure.certify(tally, self.rate, self.delta) for tally in drawn]
-        labels = float(np.mean([self.measure.labels(tally) for tally in drawn]))
+        labels = float(np.mean([_labels(self.measure, tally) for tally in drawn]))
         values = np.array([sample.value for sample in samples])
         certified = np.array([sample.certified for sample in samples])
         return PlanPoint(
@@ -255,20 +260,76 @@ class _Planner:
         return values >= self.goal if self.measure.larger else values <= self.goal
 
     def _drawn(self, rows: int, rng: np.random.Generator) -> Tally:
-        """A sample of so many rows from a pilot that is itself drawn anew."""
-        where = np.nonzero(self.pilot.counts)
-        seen = self.pilot.counts[where]
-        again = rng.multinomial(self.pilot.rows, seen / seen.sum())
-        counts = np.zeros_like(self.pilot.counts)
-        counts[where] = rng.multinomial(rows, again / again.sum())
+        """A sample of so many rows, or clusters, from a pilot that is itself drawn anew."""
+        drawn, counts = self.pilot.drawn, np.zeros_like(self.pilot.counts)
+        for columns, size in _parts(self.pilot):
+            some = self.pilot.counts[:, columns]
+            counts[:, columns] = _resampled(some, size, size * rows // _size_of(self.pilot), rng)
+        if not counts.any():
+            # No cluster gave a row, and one row alone is refused, too.
+            counts[np.unravel_index(int(self.pilot.counts.argmax()), counts.shape)] = 1
         hit = counts.any(axis=1)
+        if _is_clustered(self.pilot) and drawn is not None:
+            scale = rows / drawn.units
+            among = tuple((name, round(many * scale)) for name, many in drawn.among)
+            others = round(drawn.others * scale) if among else 0
+            before = sum(many for _, many in among) + others if among else round(drawn.rows * scale)
+            drawn = Drawn(drawn.by, before, rows, drawn.seed, drawn.bound, among=among)
         return replace(
             self.pilot,
-            rows=rows,
+            rows=int(counts.sum()),
             cells=self.pilot.cells[hit],
             counts=counts[hit],
             sources=frozenset(),
+            drawn=drawn,
         )
+
+
+def _is_clustered(pilot: Tally) -> bool:
+    return pilot.drawn is not None and pilot.drawn.by == "clusters"
+
+
+def _size_of(pilot: Tally) -> int:
+    """The number of rows, or of clusters where rows were drawn from them."""
+    found = pilot.drawn.units if _is_clustered(pilot) and pilot.drawn is not None else pilot.rows
+    return int(found)
+
+
+def _parts(pilot: Tally) -> list[tuple[list[int], int]]:
+    """The outcomes that are drawn together, by their places, and from how many: at most one row of
+    a cluster, of each outcome that was drawn among; all rows of the others.
+    """
+    drawn, every = pilot.drawn, list(range(len(pilot.outcomes)))
+    if drawn is None or not drawn.among:
+        return [(every, _size_of(pilot))]
+    among = [pilot.outcomes.index(name) for name, _ in drawn.among]
+    others = [place for place in every if place not in among]
+    return [
+        *(([place], drawn.units) for place in among),
+        *([(others, drawn.others)] if others else []),
+    ]
+
+
+def _resampled(
+    counts: NDArray[np.int64], size: int, wanted: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """So many draws from `size` that gave these counts, or nothing, and were drawn anew."""
+    found = np.zeros_like(counts)
+    where = np.nonzero(counts)
+    seen = counts[where]
+    nothing = size - int(seen.sum())
+    # No place for nothing where there is none: it would make other draws of the same seed.
+    chances = np.append(seen, nothing) if nothing > 0 else seen
+    if chances.any():
+        again = rng.multinomial(int(chances.sum()), chances / chances.sum())
+        found[where] = rng.multinomial(wanted, again / again.sum())[: seen.size]
+    return found
+
+
+def _labels(measure: Measure, sample: Tally) -> int:
+    """How many rows need a label: of clusters that are drawn among an outcome, all."""
+    among = sample.drawn is not None and sample.drawn.among
+    return sample.drawn.rows if among and sample.drawn is not None else measure.labels(sample)
 
 
 def _quantile(values: NDArray[np.float64], share: float) -> float:
@@ -279,8 +340,9 @@ def _quantile(values: NDArray[np.float64], share: float) -> float:
 
 
 def _usual_sizes(measure: Measure, pilot: Tally, rate: Any, delta: float) -> list[int]:
-    least = measure.least(pilot, rate, delta)
-    most = min(max(_REACH, 10 * pilot.rows, 20 * least), MOST_ROWS)
+    size = _size_of(pilot)
+    least = ceil(measure.least(pilot, rate, delta) * size / pilot.rows)
+    most = min(max(_REACH, 10 * size, 20 * least), MOST_ROWS)
     if least >= most:
         other = "smaller target" if measure.asked == "target" else "larger xi"
         raise InvalidValueError(
@@ -324,7 +386,8 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
             f"for: leave it out, or pass one of {', '.join(map(repr, found))}."
         )
     first = next(iter(found))
-    measure = replace(found[claim or first], unit=found[first].unit)
+    unit = "clusters" if _is_clustered(pilot) else found[first].unit
+    measure = replace(found[claim or first], unit=unit)
     why = measure.silent(pilot)
     if why is not None:
         raise InvalidValueError(

@@ -194,9 +194,12 @@ class PilotPlan:
                 f"fewer than {self.power:.0%} {self._wanted()}."
             )
         cost = "" if self.needed.cost is None else f", at a cost of {self.needed.cost:,.2f}"
+        labels = f"about {self.needed.labels:,.0f} of them with a label"
+        if self.unit == "clusters":
+            labels = f"with about {self.needed.labels:,.0f} labels"
         return (
-            f"About {self.needed.rows:,} {self.unit} are enough, about {self.needed.labels:,.0f} "
-            f"of them with a label{cost}: of the draws, at least {self.power:.0%} {self._wanted()}."
+            f"About {self.needed.rows:,} {self.unit} are enough, {labels}{cost}: of the draws, at "
+            f"least {self.power:.0%} {self._wanted()}."
         )
 
     def _notes(self) -> Iterator[str]:

@@ -19,6 +19,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import is_one_of
 from pacbound.tally.columns import (
     Array,
+    Rows,
     as_array,
     as_classes,
     checked_scores,
@@ -27,8 +28,9 @@ from pacbound.tally.columns import (
     same_rows,
 )
 from pacbound.tally.count import Counting
+from pacbound.tally.draws import Candidates, Draw, Drawn
 from pacbound.tally.grids import Bins
-from pacbound.tally.questions import CALIBRATION, Judged, Scope
+from pacbound.tally.questions import CALIBRATION, Judged, Question, Scope
 from pacbound.tally.tally import Tally
 
 # Up to here a transposed block and a running maximum beat argmax, which is slow along short rows.
@@ -162,12 +164,18 @@ def _gathered_maximum(block: Array) -> tuple[Array, Array]:
 
 
 def count_probabilities(
-    probabilities: Any, labels: Any, *, grid: Bins, scope: Scope = "top", unseen: bool = False
+    probabilities: Any,
+    labels: Any,
+    *,
+    grid: Bins,
+    scope: Scope = "top",
+    unseen: bool = False,
+    clusters: Any = None,
 ) -> Tally:
     """Right and wrong labels per bin of confidence; `labels` are the true classes' columns.
 
     With `unseen`, the label -1 is a class without a column: whatever was predicted for such a row
-    is wrong.
+    is wrong. With `clusters`, one row of each is drawn.
     """
     same_rows(probabilities=probabilities, labels=labels)
     table = as_probabilities(probabilities, "probabilities")
@@ -179,12 +187,28 @@ def count_probabilities(
             "or 'all-labels'."
         )
     question = replace(CALIBRATION, grid=grid, scope=scope)
-    counting = Counting(question)
+    counting, sources = Counting(question), None
+    if clusters is not None:
+        places, counting.drawn, sources = _one_of_each(clusters, question, len(table))
+        table, classes = table[places], classes[places]
     judged = _every_label if scope == "all-labels" else _top_label
     for block in judged(table, classes, grid, scope):
         counting.add(block)
     groups = () if scope == "top" else tuple(map(str, range(table.shape[1])))
-    return Tally.of(question, counting.result(), groups=groups)
+    return Tally.of(question, counting.result(sources), groups=groups)
+
+
+def _one_of_each(
+    clusters: Any, question: Question, rows: int
+) -> tuple[Array, Drawn, list[str] | None]:
+    """The places of one row of each cluster, what they were drawn from, and a name for it."""
+    draw = Draw.of({"clusters": clusters}, question, columns=False)
+    by = Rows.of_arrays(draw.slots, {"clusters": clusters})
+    same_length(probabilities=range(rows), clusters=by.columns["clusters"])
+    candidates = Candidates(draw, str)
+    candidates.take(by)
+    places, drawn = candidates.chosen()
+    return places, drawn, [candidates.name] if rows else None
 
 
 def _top_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> Iterator[Judged]:

@@ -1,0 +1,112 @@
+"""A pilot that was counted with clusters plans numbers of clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, calibrate, certify_recall, plan_from_pilot
+from pacbound.errors import InvalidValueError
+
+
+def _rows(patients: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(patients), rng.integers(1, 8, size=patients))
+    ill = (rng.random(patients) < 0.4)[patient]
+    positive = ill & (rng.random(len(patient)) < 0.5)
+    hard = (rng.random(patients) < 0.3)[patient]
+    centre = np.where(positive, np.where(hard, 0.2, 2.0), -2.0)
+    score = 1 / (1 + np.exp(-rng.normal(centre)))
+    return {"score": score, "positive": positive, "clusters": patient}
+
+
+PILOT = _rows(500, seed=0)
+
+
+@pytest.mark.parametrize("draw", [{}, {"among": "all"}, {"cluster_bound": 8}])
+def test_a_plan_in_clusters_foretells_what_so_many_clusters_give(draw: dict[str, Any]) -> None:
+    pilot = Tally.count("recall", **PILOT, **draw)
+    plan = plan_from_pilot(pilot, target=0.8, delta=0.05, sizes=[3000], draws=20)
+    assert plan.unit == "clusters"
+    assert plan.pilot_rows == 500
+    (point,) = plan.points
+    real = certify_recall(
+        data=Tally.count("recall", **_rows(3000, seed=1), **draw), target=0.8, delta=0.05
+    )
+    assert point.certified == 1.0
+    assert point.value == pytest.approx(real.flag_rate, abs=0.05)
+    labels = 3000 if draw == {"among": "all"} else len(_rows(3000, seed=1)["score"])
+    assert point.labels == pytest.approx(labels, rel=0.1)
+
+
+def test_drawing_among_the_positives_takes_fewer_clusters() -> None:
+    among, first = (
+        plan_from_pilot(
+            Tally.count("recall", **PILOT, among=among), target=0.8, delta=0.05, draws=20
+        ).needed
+        for among in ("positive", "all")
+    )
+    assert among is not None
+    assert first is not None
+    assert among.rows < first.rows
+
+
+def test_the_words_speak_of_clusters() -> None:
+    plan = plan_from_pilot(Tally.count("recall", **PILOT), target=0.8, delta=0.05, draws=10)
+    said = plan.summary()
+    assert "from a pilot of 500 clusters" in said
+    assert "clusters are enough, with about" in said
+    assert "Fix the number of clusters before the first label is seen" in said
+
+
+def test_a_pilot_that_was_drawn_for_another_claim_is_refused() -> None:
+    pilot = Tally.count("recall", **PILOT)
+    with pytest.raises(InvalidValueError, match="count again, with among='negative'"):
+        plan_from_pilot(pilot, xi=0.1, delta=0.05, claim="false-alarms", draws=10)
+    negatives = Tally.count("recall", **PILOT, among="negative")
+    plan = plan_from_pilot(negatives, xi=0.3, delta=0.05, claim="false-alarms", draws=10)
+    assert plan.needed is not None
+
+
+def test_few_clusters_and_a_large_bound_are_planned_too() -> None:
+    pilot = Tally.count("recall", **PILOT, among="all", cluster_bound=60)
+    plan = plan_from_pilot(pilot, target=0.5, delta=0.1, sizes=[1, 20], draws=10)
+    assert plan.points[0].certified == 0.0
+
+
+def test_a_calibration_by_clusters_is_planned_in_clusters() -> None:
+    rows = PILOT
+    pilot = Tally.count(
+        "calibration", rows["score"], rows["positive"], n_bins=2, clusters=rows["clusters"]
+    )
+    plan = plan_from_pilot(pilot, delta=0.05, sizes=[500], draws=10)
+    real = calibrate(
+        rows["score"], rows["positive"], delta=0.05, n_bins=2, clusters=rows["clusters"]
+    )
+    assert plan.unit == "clusters"
+    assert real.n == 500
+    assert plan.points[0].labels == 500
+
+
+def test_the_command_line_plans_in_clusters(tmp_path: Any) -> None:
+    pytest.importorskip("typer")
+    pytest.importorskip("duckdb")
+    from typer.testing import CliRunner
+
+    from pacbound.cli.app import app
+
+    table = tmp_path / "pilot.npz"
+    np.savez(table, s=PILOT["score"], y=PILOT["positive"], p=PILOT["clusters"])
+    columns = ["--column", "score=s", "--column", "positive=y", "--clusters", "p"]
+    asked = ["--target", "0.8", "--delta", "0.05", "--draws", "10", "--sizes", "1000"]
+    found = CliRunner().invoke(app, ["plan", "pilot", str(table), *columns, *asked])
+    assert found.exit_code == 0, found.output
+    assert "from a pilot of 500 clusters" in found.output
+    alarms = ["--xi", "0.3", "--kind", "false-alarms", *asked[2:]]
+    found = CliRunner().invoke(app, ["plan", "pilot", str(table), *columns, *alarms])
+    assert found.exit_code == 0, found.output
+    bound = ["--cluster-bound", "8"]
+    found = CliRunner().invoke(app, ["plan", "pilot", str(table), *columns, *asked, *bound])
+    assert "cluster_bound=8: about" in found.stderr
