@@ -550,7 +550,8 @@ def test_nested_parameters_can_be_read_and_set() -> None:
 def test_grid_search_runs_over_its_own_and_nested_parameters() -> None:
     grid = {"estimator__C": [0.01, 1.0], "n_bins": [5, 10]}
     search = GridSearchCV(PACClassifier(LogisticRegression(), random_state=0), grid, cv=2)
-    search.fit(*_data())
+    with pytest.warns(UserWarning, match="GridSearchCV around PACClassifier"):
+        search.fit(*_data())
     assert len(search.cv_results_["params"]) == 4
     assert search.best_estimator_.certificate_.n == 300
 
@@ -568,9 +569,9 @@ def test_pipelines_go_inside_and_outside() -> None:
     inside = PACClassifier(
         make_pipeline(StandardScaler(), LogisticRegression()), random_state=0
     ).fit(X, y)
-    outside = make_pipeline(
-        StandardScaler(), PACClassifier(LogisticRegression(), random_state=0)
-    ).fit(X, y)
+    outside = make_pipeline(StandardScaler(), PACClassifier(LogisticRegression(), random_state=0))
+    with pytest.warns(UserWarning, match="Pipeline around PACClassifier"):
+        outside.fit(X, y)
     assert inside.estimator_[0].n_samples_seen_ == 300
     assert outside[0].n_samples_seen_ == 600
     assert inside.predict(X).shape == outside.predict(X).shape == (600,)
