@@ -57,9 +57,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     classifier with `predict_proba`.
 
     All intervals are right together with probability at least 1 - `delta` over the draw of the rows
-    that calibrate, if the rows passed to `fit` are independent draws from the distribution of use.
-    What an interval is for depends on `scope`, as in `PACCalibrator`; it speaks of the average over
-    its bin, not of one input.
+    that calibrate, if the rows passed to `fit` are independent draws from the data the model will
+    meet in use. What an interval is for depends on `scope`, as in `PACCalibrator`; it speaks of the
+    average over its bin, not of one input.
 
     `fit` trains a clone of `estimator` on a part of the rows and calibrates on the rest, which
     training never sees; it is not trained again on all of them. The split is plainly random and not
@@ -300,9 +300,9 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     scikit-learn classifier with `predict_proba`.
 
     With probability at least 1 - `delta` over the draw of the rows that certify, at most a share
-    `xi` of its answers is wrong, if the rows passed to `fit` are independent draws from the
-    distribution of use. Where it does not answer, `predict` gives `sentinel`. If the rows cannot
-    support the claim it never answers, and `certificate_.summary()` says why.
+    `xi` of its answers is wrong, if the rows passed to `fit` are independent draws from the data
+    the model will meet in use. Where it does not answer, `predict` gives `sentinel`. If the rows
+    cannot support the claim it never answers, and `certificate_.summary()` says why.
 
     `fit` trains a clone of `estimator` on a part of the rows and certifies on the rest, which
     training never sees. The split is plainly random and not stratified. A fitted model in a

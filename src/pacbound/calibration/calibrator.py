@@ -27,8 +27,8 @@ class PACCalibrator:
     """Certified intervals for the probabilities of any classifier.
 
     All intervals are right together with probability at least 1 - `delta` over the draw of the rows
-    passed to `fit`, which must be independent draws from the distribution of use, untouched by
-    training. What an interval is for depends on `scope`:
+    passed to `fit`, which must be independent draws from the data the model will meet in use,
+    untouched by training. What an interval is for depends on `scope`:
 
     | scope | the interval holds | `predict_interval` gives |
     |---|---|---|

@@ -67,8 +67,8 @@ def stratify(
 
     Each bin gets the same number of labels, or all its rows if they are fewer. `calibrate` on the
     chosen rows, with the same bins and `strata`, keeps its guarantee: the pool must be independent
-    draws from the distribution of use. Averages over the chosen rows, such as an expected
-    calibration error, are those of the labels bought and not of use.
+    draws from the data the model will meet in use. Averages over the chosen rows, such as an
+    expected calibration error, are those of the labels bought and not of use.
 
     Parameters
     ----------

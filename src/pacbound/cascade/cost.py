@@ -123,13 +123,13 @@ def certified_cost(
     """An upper bound on what a row of a certified cascade costs on average, which holds with
     probability at least 1 - `delta`.
 
-    From fresh scores: they must be independent draws from the distribution of use that had no part
-    in the certificate, neither in its fold nor in its counts, and their number must be fixed before
-    they are seen. They need no labels. Without them the bound is from the counts in the certificate
-    itself, and wider, because these rows chose the thresholds. Either way it is about the costs
-    that the certificate holds, and together with its claim it holds with probability at least
-    1 - (delta of the certificate + `delta`). Ask once: the better of two bounds has two chances to
-    be wrong.
+    From fresh scores: they must be independent draws from the data the model will meet in use,
+    must have had no part in the certificate, neither in its fold nor in its counts, and their
+    number must be fixed before they are seen. They need no labels. Without them the bound is from
+    the counts in the certificate itself, and wider, because these rows chose the thresholds. Either
+    way it is about the costs that the certificate holds, and together with its claim it holds with
+    probability at least 1 - (delta of the certificate + `delta`). Ask once: the better of two
+    bounds has two chances to be wrong.
 
     Parameters
     ----------

@@ -145,10 +145,11 @@ def design_cascade(  # noqa: PLR0913
     A fold of the rows, drawn by `seed`, chooses everything: the models, their order, and the
     sequence in which thresholds are tried. All other rows certify, at the full `delta`: the
     sequence is walked to its first failure. Given the fold the sequence is fixed, so nothing is
-    paid for how much was searched. The rows must be independent draws from the distribution of use,
-    untouched by training, and `xi`, `delta` and their number fixed before any label was seen. To
-    try several seeds, or several `xi`, and keep the best result voids the guarantee. What is
-    certified is `xi`; costs and the savings are descriptive, and `certified_cost` bounds them.
+    paid for how much was searched. The rows must be independent draws from the data the model will
+    meet in use, untouched by training, and `xi`, `delta` and their number fixed before any label
+    was seen. To try several seeds, or several `xi`, and keep the best result voids the guarantee.
+    What is certified is `xi`; costs and the savings are descriptive, and `certified_cost` bounds
+    them.
 
     The search covers all pairs of a fast model and the slow one. It covers all sets of two, three
     and more fast models in the order of rising cost, as long as there are at most 10,000 of a size,

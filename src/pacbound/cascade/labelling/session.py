@@ -64,11 +64,11 @@ class LabelSession:
     With probability at least 1 - `delta` every certificate that the session gives, after any number
     of labels, asked for and told in any order, names thresholds at which the cascade loses at most
     `xi` accuracy against its slow model: all of them at once, so looking and stopping cost nothing.
-    The rows must be independent draws from the distribution of use, all of them in the session and
-    their number fixed beforehand. `xi`, `delta`, `bound` and `costs` are fixed when the session is
-    made. A label must not depend on whether it was asked for, and is told once: changing one after
-    its effect was seen voids the guarantee, so a session refuses it. Until anything that depends on
-    it was looked at, `undo` takes it back.
+    The rows must be independent draws from the data the model will meet in use, all of them in the
+    session and their number fixed beforehand. `xi`, `delta`, `bound` and `costs` are fixed when the
+    session is made. A label must not depend on whether it was asked for, and is told once: changing
+    one after its effect was seen voids the guarantee, so a session refuses it. Until anything that
+    depends on it was looked at, `undo` takes it back.
 
     Labels matter only where predictions differ. A row without one there counts as a loss, and so
     does one that was declined because nobody can tell. What a session claims is the loss from
