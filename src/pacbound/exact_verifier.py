@@ -2280,16 +2280,18 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
     """What is wrong with a certificate, what was checked, and what was not."""
     Effort.left = math.inf if patient else MOST_WORK
     whole, report = Part(document, "certificate"), Report()
-    whole.only("format schema claim claim_digest provenance provenance_digest", "counts_digest")
+    whole.only("format schema claim claim_digest counts_digest provenance provenance_digest")
     schema = document["schema"]
     if document["format"] != "pacbound-certificate" or type(schema) is not int or schema != 1:
         raise UnreadableError("not a pacbound certificate of schema 1")
     claim, provenance = whole.part("claim"), whole.part("provenance")
     _require_known(claim)
     _require_provenance(provenance)
-    found = {"claim": digest(claim.value), "provenance": digest(provenance.value)}
-    if "counts_digest" in document:
-        found["counts"] = counts_digest(claim)
+    found = {
+        "claim": digest(claim.value),
+        "counts": counts_digest(claim),
+        "provenance": digest(provenance.value),
+    }
     report.wrong += [
         f"{part}_digest: the {part} has another"
         for part, value in found.items()

@@ -72,4 +72,4 @@ def test_a_bundle_keeps_the_notes_of_its_claims(tmp_path: Path) -> None:
     bundle.save(tmp_path / "bundle.json")
     read = load_certificate(tmp_path / "bundle.json")
     assert read.verify()
-    assert "too few rows have a label" in read.members["few"].summary()  # type: ignore[attr-defined]
+    assert "too few rows have a label" in read.members["few"].summary()

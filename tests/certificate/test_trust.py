@@ -29,8 +29,8 @@ def mended(certificate: Certificate, change: Callable[[dict[str, Any]], Any]) ->
     """The certificate after a change to its claim, with digests that fit."""
     document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
     change(document["claim"])
-    del document["counts_digest"]
     document["claim_digest"] = documents.digest(document["claim"])
+    document["counts_digest"] = certificate_from_dict(document).counts_digest
     return certificate_from_dict(document)
 
 

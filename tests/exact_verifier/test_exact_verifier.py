@@ -50,8 +50,7 @@ def _mended(document: dict[str, Any]) -> dict[str, Any]:
     """The document with digests that fit it."""
     claim = exact_verifier.Part(document["claim"], "claim")
     document["claim_digest"] = exact_verifier.digest(document["claim"])
-    if "counts_digest" in document:
-        document["counts_digest"] = exact_verifier.counts_digest(claim)
+    document["counts_digest"] = exact_verifier.counts_digest(claim)
     return document
 
 

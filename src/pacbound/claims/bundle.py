@@ -304,10 +304,11 @@ CLAIM = BundleClaim()
 
 def _member(place: str, claim: Json, provenance: Provenance) -> Certificate:
     """A claim of a bundle, as a document of its own has it."""
-    member = certificate_from_dict(document_of(claim, provenance.to_dict()), place)
+    document = {**document_of(claim, provenance.to_dict()), "counts_digest": ""}
+    member = certificate_from_dict(document, place)
     if isinstance(member, CertificateBundle):
         raise CertificateError(f"{place} is a bundle in a bundle.")
-    return member
+    return replace(member, loaded={**document, "counts_digest": member.counts_digest})
 
 
 def certify_together(

@@ -54,9 +54,10 @@ MOST_WORK = 3.0
 # about three seconds.
 EXPLAINED_WORK = 0.3
 
-_PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
-# It follows from the claim: a document without it is as valid.
-_OPTIONAL_PARTS = {"counts_digest"}
+_PARTS = {
+    *("format", "schema", "claim", "claim_digest", "counts_digest", "provenance"),
+    "provenance_digest",
+}
 
 
 @dataclass(frozen=True)
@@ -507,6 +508,15 @@ class Certificate:
         """The claim in words, whether or not the document was changed; `summary` says if it was."""
         return "\n".join(self.says.lines())
 
+    def head(self) -> str:
+        """The claim in words, without those of `members`."""
+        return self.words()
+
+    @property
+    def members(self) -> Mapping[str, Certificate]:
+        """The certificates that it consists of, by their names; none unless it is a bundle."""
+        return {}
+
     def summary(self) -> str:
         """The claim in words, and what it is about, for people; if the document was changed, that
         comes first.
@@ -629,7 +639,7 @@ class Certificate:
             f"{part}_digest: stored {documents.shown(document[f'{part}_digest'], 100)}, but the "
             f"{part} has {actual}: it was changed"
             for part, actual in self._digests(document)
-            if document.get(f"{part}_digest", actual) != actual
+            if document[f"{part}_digest"] != actual
         ]
         lines += documents.differences(
             document["provenance"], self.provenance.to_dict(), "provenance"
@@ -643,7 +653,6 @@ class Certificate:
 
     def _digests(self, document: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         yield "claim", documents.digest(document["claim"])
-        # Certificates written before there was this digest do not have it.
         yield "counts", self.counts_digest
         yield "provenance", documents.digest(document["provenance"])
 
@@ -788,8 +797,8 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
             f"{name} has schema {documents.shown(schema)}; this version reads {SCHEMA}. Upgrade "
             "pacbound."
         )
-    if set(document) - _OPTIONAL_PARTS != _PARTS:
-        odd = sorted((set(document) - _OPTIONAL_PARTS) ^ _PARTS)
+    if set(document) != _PARTS:
+        odd = sorted(set(document) ^ _PARTS)
         raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
     try:
         claim = Reader(document["claim"], "claim")

@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pacbound.claims.bundle import CertificateBundle
 from pacbound.claims.certificate import Certificate, Verification
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, ending_well
 from pacbound.cli.options import CertificatesArgument, PatientOption, option
@@ -100,20 +99,17 @@ def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
     """The claim, a picture of its counts, what it assumes and what it is about; for a bundle those
     of each of its claims. What is not verified is not drawn.
     """
-    words = (
-        certificate.head() if isinstance(certificate, CertificateBundle) else certificate.words()
-    )
-    said = printable_lines("\n".join([words, *certificate.draw_lines()])).split("\n")
+    told = "\n".join([certificate.head(), *certificate.draw_lines()])
+    said = printable_lines(told).split("\n")
     yield Section("Claim" if verified else "Claim, as the file has it", said)
     if verified and (drawn := pictures(certificate, sys.stdout.encoding)):
         yield Section("In a picture", drawn)
     yield Section("Assumed (no file can show it)", [f"- {text}" for text in certificate.assumed()])
     if about := certificate.about_lines():
         yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
-    if isinstance(certificate, CertificateBundle):
-        for name, member in certificate.members.items():
-            for part in _told(member, verified=verified):
-                yield Section(f"{printable(name)}: {part.title}", part.lines)
+    for name, member in certificate.members.items():
+        for part in _told(member, verified=verified):
+            yield Section(f"{printable(name)}: {part.title}", part.lines)
 
 
 def pictures(certificate: Certificate, encoding: str | None) -> list[str]:
