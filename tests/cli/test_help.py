@@ -80,6 +80,14 @@ def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None
     assert "It is an option" not in pacbound("plan", "--nonsense", code=2).stderr
 
 
+@pytest.mark.parametrize("command", ["calibrate", "design", "certify recall", "together"])
+@pytest.mark.parametrize("name", ["model", "dataset", "owner", "note"])
+def test_what_a_certificate_is_about_has_one_option(pacbound: Run, command: str, name: str) -> None:
+    done = pacbound(*command.split(), "rows.csv", f"--{name}", "x", code=2)
+    assert done.stderr.endswith(f"No such option: --{name}. Expected: --about {name}=TEXT.\n")
+    assert "--about" not in pacbound("verify", "c.json", f"--{name}", "x", code=2).stderr
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_has_at_most_15_options_beside_those_for_rows(name: str) -> None:
     options = [one for one in _command(name).params if one.param_type_name == "option"]

@@ -5,6 +5,7 @@ neither numpy nor what reads tables.
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -60,6 +61,9 @@ PARTS: dict[str, dict[str, str]] = {
     "tally": {kind: line.help for kind, line in CLAIMS.items()},
     "certify": {kind: line.help for kind, line in CLAIMS.items()},
 }
+
+# What people say of a certificate by `--about`, and look for as options.
+_ABOUT = {"--model", "--dataset", "--owner", "--note"}
 
 # Commands whose own commands are made from claims, and what makes them.
 _FROM_CLAIMS = {"tally": "tallying", "certify": "certifying_tallies"}
@@ -123,11 +127,7 @@ class Commands(TyperGroup):
             return None
         if cmd_name in PARTS:
             return _parts(cmd_name)
-        alone = typer.Typer(**_STYLE)
-        options = import_module("pacbound.cli.options")
-        typed = f"{self.name} {cmd_name}" if self.name in PARTS else cmd_name
-        alone.command(cmd_name, cls=options.PanelCommand)(function_of(typed))
-        return get_command(alone)
+        return _command(f"{self.name} {cmd_name}" if self.name in PARTS else cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; where it does not have an option that a related one has, say which."""
@@ -148,7 +148,12 @@ class Commands(TyperGroup):
 
 
 def _add_hint(error: Any) -> None:
-    """Name the commands beside this one that have the option."""
+    """Name the commands beside this one that have the option, or the option that it goes into."""
+    takes_about = any("--about" in one.opts for one in error.ctx.command.params)
+    if takes_about and error.option_name in _ABOUT:
+        error.possibilities = None
+        error.message += f". Expected: --about {error.option_name[2:]}=TEXT."
+        return
     near = {error.ctx.command.name, error.ctx.parent.command.name} & PARTS.keys()
     having = [
         f"pacbound {name} {part}"
@@ -160,6 +165,16 @@ def _add_hint(error: Any) -> None:
         error.message = f"{error.message.rstrip('.')}. It is an option of {', '.join(having)}."
 
 
+@cache
+def _command(typed: str) -> Any:
+    """The command that is typed so."""
+    alone = typer.Typer(**_STYLE)
+    options = import_module("pacbound.cli.options")
+    alone.command(typed.rsplit(maxsplit=1)[-1], cls=options.PanelCommand)(function_of(typed))
+    return get_command(alone)
+
+
+@cache
 def _parts(name: str) -> Any:
     """The command that has commands of its own."""
     says = next(group[name] for group in COMMANDS.values() if name in group)
