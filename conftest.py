@@ -11,6 +11,7 @@ skipped, holds what must work without any extra.
 from __future__ import annotations
 
 import doctest
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -62,6 +63,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     slow = collection_path.parent == TESTS and collection_path.name in SLOW_FOLDERS
     return True if slow and config.getoption("--skip-missing") else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the modules and tests that are collected: all of them stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from typing import Any
 
-import jsonschema
 import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from tests.certificate.schema import SCHEMA
 
 from pacbound import Tally, certify_cascade, certify_together, documents, exact_verifier
 from pacbound.cascade import LabelSession, design_cascade
@@ -19,9 +18,6 @@ from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueErro
 
 Array = NDArray[Any]
 ASKED: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
-SCHEMA = jsonschema.Draft202012Validator(
-    json.loads(resources.files("pacbound.claims").joinpath("schema.json").read_text())
-)
 
 
 @pytest.fixture(scope="module")

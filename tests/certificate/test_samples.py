@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
+from tests.certificate.schema import SCHEMA
 
 from pacbound import (
     LabelSession,
@@ -32,7 +30,6 @@ from pacbound import (
 from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
-SCHEMA = json.loads(resources.files("pacbound.claims").joinpath("schema.json").read_text())
 NAME = "held-out, März"
 ROWS = 400
 SCORES = np.linspace(0.01, 0.99, ROWS)
@@ -84,7 +81,7 @@ def test_every_verb_keeps_what_the_rows_are_called(tmp_path: Path, verb: str) ->
     assert loaded.provenance.sample == NAME
     assert loaded.verify()
     assert f"Sample (as its maker calls it): {NAME}" in loaded.summary()
-    jsonschema.validate(loaded.to_dict(), SCHEMA)
+    SCHEMA.validate(loaded.to_dict())
     code, found = exact_verifier.check_file(str(tmp_path / "c.json"))
     assert code in (0, 3), found
     with pytest.raises(InvalidValueError, match=r"sample=.* is empty"):

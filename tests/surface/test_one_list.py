@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,17 @@ def _named(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@cache
+def _files() -> dict[str, frozenset[str]]:
+    """The texts of every file."""
+    return {
+        str(path.relative_to(SOURCES)): frozenset(_named(path)) for path in SOURCES.rglob("*.py")
+    }
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_is_named_by_its_own_module_alone(kind: str) -> None:
-    files = {
-        str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if kind in _named(path)
-    }
+    files = {name for name, texts in _files().items() if kind in texts}
     assert {name for name in files if not name.startswith(ELSEWHERE)} == ALSO_COMMANDS.get(
         kind, set()
     )

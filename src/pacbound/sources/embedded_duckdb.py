@@ -50,16 +50,19 @@ def connected(memory_limit: str | None = None, *, ordered: bool = False) -> Iter
             }
         )
         try:
-            # Progress is measured, and drawn by whoever asks for it.
-            connection.execute(
-                "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
-            )
-            # The statistics in Parquet files leave NaN out, and DuckDB concludes from them that NaN
-            # <= 1 where all else is.
-            connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+            set_up(connection)
             yield connection
         finally:
             connection.close()
+
+
+def set_up(connection: Connection) -> None:
+    """Set what is set for each connection, not for a database."""
+    # Progress is measured, and drawn by whoever asks for it.
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    # The statistics in Parquet files leave NaN out, and DuckDB concludes from them that NaN <= 1
+    # where all else is.
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
 
 
 @contextmanager
