@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.cli.commands import COMMANDS, ROWS, write_folder
+from tests.cli.forked import Commands, Forked
 from tests.products import standing_for
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and signals of POSIX")
@@ -35,6 +36,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "work"))
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    with Commands() as running:
+        yield running
 
 
 def run(folder: Path, *arguments: str, **streams: object) -> Ended:
@@ -96,12 +103,38 @@ CUT_OFF: dict[str, tuple[Callable[..., Ended], int]] = {
 """Ways to take a command's output from it, and what becomes of success."""
 
 
+FRESH = ("calibrate", "verify")
+"""These run as whole processes; the others are forked from one that has loaded them."""
+
+
+def cut_off(commands: Commands, folder: Path, arguments: tuple[str, ...], way: str) -> Ended:
+    """A command, forked, whose output nobody takes in one of these ways."""
+    nobody, closed = os.pipe()
+    os.close(nobody)
+    read, write = os.pipe()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    output = {"closed pipe": closed, "closed output": None, "closed errors": nowhere}[way]
+    errors = None if way == "closed errors" else write
+    process = commands.begin(folder, arguments, (nowhere, output, errors))
+    for descriptor in (closed, write, nowhere):
+        os.close(descriptor)
+    with open(read, encoding="utf-8") as said:  # noqa: PTH123
+        found = said.read()
+    return process.wait(240), found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["closed pipe", "closed output", "closed errors"])
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_a_verdict_does_not_depend_on_its_output(folder: Path, verb: str, way: str) -> None:
+def test_a_verdict_does_not_depend_on_its_output(
+    commands: Commands, folder: Path, verb: str, way: str
+) -> None:
     (arguments, code), (cut, instead) = COMMANDS[verb], CUT_OFF[way]
-    ended, errors = cut(folder, *arguments)
+    if verb in FRESH:
+        ended, errors = cut(folder, *arguments)
+    else:
+        (folder / "temporary").mkdir()
+        ended, errors = cut_off(commands, folder, arguments, way)
     assert ended == (code or instead), errors
     assert "Traceback" not in errors
     assert "Exception ignored" not in errors
@@ -221,7 +254,7 @@ def test_rows_into_a_pipe_that_closes_end_as_a_closed_pipe(folder: Path, suffix:
 class AtWork:
     """A command that is in the middle of its work, and waits there for more of its input."""
 
-    def __init__(self, folder: Path, verb: str) -> None:
+    def __init__(self, commands: Commands, folder: Path, verb: str) -> None:
         arguments, _ = COMMANDS[verb]
         document = next(
             (name for name in arguments if name.endswith(".json") and (folder / name).exists()),
@@ -232,15 +265,26 @@ class AtWork:
             # A document that never ends: it is opened, and waited for.
             (folder / document).unlink()
             os.mkfifo(folder / document)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *(("-" if x == ROWS else x) for x in arguments)],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=os.environ | {"TMPDIR": str(folder / "temporary")},
-        )
-        self._open: list[int] = []
+        arguments = tuple("-" if x == ROWS else x for x in arguments)
+        read, self._input = os.pipe()
+        self._errors, write = os.pipe()
+        self.process: subprocess.Popen[bytes] | Forked
+        if verb in FRESH:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, *arguments],
+                cwd=folder,
+                stdin=read,
+                stdout=subprocess.DEVNULL,
+                stderr=write,
+                env=os.environ | {"TMPDIR": str(folder / "temporary")},
+            )
+        else:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            self.process = commands.begin(folder, arguments, (read, nowhere, write))
+            os.close(nowhere)
+        os.close(read)
+        os.close(write)
+        self._open = [self._input]
 
     def wait(self) -> None:
         """Until the command has begun to read."""
@@ -248,22 +292,17 @@ class AtWork:
             # Opening it waits for whoever reads it.
             self._open.append(os.open(self._document, os.O_WRONLY))
             return
-        assert self.process.stdin is not None
         # More than a pipe holds: what is written has been taken out of it.
-        self.process.stdin.write(b"c,ok\n" + b"0.5,1\n" * 2**16)
-        self.process.stdin.flush()
+        rows = b"c,ok\n" + b"0.5,1\n" * 2**16
+        while rows:
+            rows = rows[os.write(self._input, rows) :]
 
     def ended(self) -> Ended:
-        assert self.process.stderr is not None
-        errors = self.process.stderr.read().decode()
+        with open(self._errors, encoding="utf-8") as said:  # noqa: PTH123
+            errors = said.read()
         code = self.process.wait(60)
         for descriptor in self._open:
             os.close(descriptor)
-        assert self.process.stdin is not None
-        # What is still in its buffer has nowhere to go.
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stderr.close()
         return code, errors
 
 
@@ -285,11 +324,11 @@ READERS = [verb for verb in COMMANDS if verb not in ("plan rate", "plan looks", 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("verb", READERS)
 def test_a_signal_in_the_middle_of_the_work_ends_it_in_order(
-    folder: Path, verb: str, number: signal.Signals
+    commands: Commands, folder: Path, verb: str, number: signal.Signals
 ) -> None:
     (folder / "temporary").mkdir()
     before = files_in(folder)
-    work = AtWork(folder, verb)
+    work = AtWork(commands, folder, verb)
     work.wait()
     for _ in range(10):
         work.process.send_signal(number)
