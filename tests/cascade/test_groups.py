@@ -164,9 +164,10 @@ def forged(certificate: CascadeCertificate, *path: Any, value: Any) -> Any:
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    # Without the digest of the counts, which may be left out: only recomputing is left.
-    del document["counts_digest"]
-    return {**document, "claim_digest": digest(document["claim"])}
+    # With digests that fit: only recomputing is left.
+    document["claim_digest"] = digest(document["claim"])
+    document["counts_digest"] = certificate_from_dict(document).counts_digest
+    return document
 
 
 @pytest.mark.parametrize("shared", ["common", "own"])
