@@ -220,7 +220,8 @@ def _mappings(value: Any) -> Iterator[Any]:
 
 def test_a_changed_certificate_says_so_wherever_it_is_shown(certificate: Certificate) -> None:
     document = json.loads(json.dumps(certificate.to_dict()))
-    document["claim"]["delta"] = 0.25
+    # By little: with another delta, other small groups would be left out.
+    document["claim"]["delta"] *= 1.001
     changed = certificate_from_dict(document)
     for shown in (repr(changed), changed.summary(), changed._repr_html_()):
         assert "CHANGED AFTER IT WAS WRITTEN" in shown
@@ -280,7 +281,7 @@ def test_bounds_of_another_library_leave_the_digest_of_the_counts_as_it_was() ->
     ("name", "digest"),
     [
         ("calibration-1", "23cd3310687226d13a47ec50696b311b91f455698ef6dc5ed180a17c582d8c2c"),
-        ("shield-product-1", "aafb40f53af299ad9d804585a9eed0fd58558454f8e751d6a102f1057f4f11df"),
+        ("shield-product-1", "8f4496389e7cedf07a659550ecac6b304fceb08e155893039d71af410df3de1d"),
     ],
 )
 def test_the_digest_of_frozen_counts_is_the_same_everywhere(name: str, digest: str) -> None:
