@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tests.kinds.kind import Kind, Pilot, Use
+from tests.kinds.kind import Kind, Use
 from tests.kinds.random_rows import level, names, rate, scores
 
 from pacbound import Certificate, calibrate, certify_abstention, certify_cascade
@@ -13,7 +13,8 @@ from pacbound import Certificate, calibrate, certify_abstention, certify_cascade
 JUDGED: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators"}
 
 
-def _answers(rows: int, seed: int = 4) -> dict[str, Any]:
+def graded_rows(rows: int, seed: int = 4) -> dict[str, Any]:
+    """Confidences and grades from 1 to 5."""
     rng = np.random.default_rng(seed)
     score = rng.beta(3, 1, size=rows)
     grade = np.clip(np.rint(1 + 4 * score + rng.normal(0, 0.5, rows)), 1, 5)
@@ -48,7 +49,7 @@ def _random(rng: np.random.Generator) -> Certificate:
 
 
 def _use() -> Use:
-    made = certify_abstention(xi=0.25, delta=0.05, **_answers(3000))
+    made = certify_abstention(xi=0.25, delta=0.05, **graded_rows(3000))
     return Use(made, _rows)
 
 
@@ -57,14 +58,10 @@ def _rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     return {"confidence": np.full(n, 0.999), "quality": grade}
 
 
-def _pilot(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    return _answers(rows, int(rng.integers(2**30)))
-
-
 KIND = Kind(
     made={
-        "calibration-graded": lambda: calibrate(n_bins=4, delta=0.05, **_answers(600)),
-        "abstention-graded": lambda: certify_abstention(xi=0.25, delta=0.05, **_answers(900)),
+        "calibration-graded": lambda: calibrate(n_bins=4, delta=0.05, **graded_rows(600)),
+        "abstention-graded": lambda: certify_abstention(xi=0.25, delta=0.05, **graded_rows(900)),
         "cascade-graded": lambda: certify_cascade(
             xi=0.1, delta=0.05, seed=3, **cascade_rows(600, 2, 0.0)
         ),
@@ -78,10 +75,4 @@ KIND = Kind(
     layouts=("calibration-graded", "abstention-graded", "cascade-graded-partial"),
     random=_random,
     use=_use,
-    pilot=Pilot(
-        _pilot,
-        lambda tally: certify_abstention(data=tally, xi=0.25, delta=0.05).coverage,
-        {"xi": 0.25, "claim": "abstention"},
-        0.06,
-    ),
 )

@@ -25,7 +25,7 @@ def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> No
     # kinds.
     rest = {"batch", "bundle", "alarm-range"}
     watched = set(KINDS) - rest - {"sets"}
-    assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping"}
+    assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping", "graded"}
 
 
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:

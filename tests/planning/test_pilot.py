@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.kinds import KINDS as TRIED
+from tests.kinds.graded import graded_rows
 from tests.products import standing_for
 from tests.tally.question_names import question_of
 
 from pacbound import (
     Tally,
+    certify_abstention,
     plan_from_pilot,
 )
 from pacbound.claims.cascade.claim import EXACT_WORK
@@ -259,11 +261,18 @@ def test_an_abstention_of_groups_is_planned_from() -> None:
     rng = np.random.default_rng(9)
     rows = KINDS["abstention"].rows(1000, rng)
     groups = rng.choice(["north", "south"], size=1000, p=[0.99, 0.01])
-    pilot = Tally.count(groups=groups, **rows)
+    pilot = Tally.count(**rows, groups=groups)
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[100, 1500], draws=10)
     assert plan.points[1].certified == 1.0
     assert plan.points[1].thresholds == ()
     assert "Plan for an abstention, xi = 0.1, delta = 0.05" in plan.summary()
+
+
+def test_a_pilot_of_graded_answers_is_planned_from() -> None:
+    pilot = Tally.count("abstention", **graded_rows(1000))
+    plan = plan_from_pilot(pilot, xi=0.25, delta=0.05, sizes=[300, 1500], draws=20)
+    direct = certify_abstention(xi=0.25, delta=0.05, **graded_rows(1500, seed=5)).coverage
+    assert plan.points[1].value == pytest.approx(direct, abs=0.06)
 
 
 @pytest.mark.parametrize("rng", [0, np.random.RandomState(0), "seed"])

@@ -333,7 +333,7 @@ def test_progress_rises_to_no_more_than_all(folder: Path, name: str) -> None:
 
 
 def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
-    with pytest.raises(InvalidTypeError, match="confidence is missing: pass its column"):
+    with pytest.raises(InvalidTypeError, match="has no 'score': expected confidence, correct"):
         Tally.count("calibration", data=folder / "rows.csv", score="c")
 
 

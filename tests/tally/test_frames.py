@@ -406,7 +406,7 @@ def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -
             lambda: calibrate(data=FRAME, delta=0.1, confidences="c"),  # type: ignore[call-arg]
             "confidences is not an option of this function. Did you mean confidence",
         ),
-        (lambda: calibrate(correct="ok", data=FRAME, delta=0.1), "confidence is missing"),
+        (lambda: calibrate(correct="ok", data=FRAME, delta=0.1), "needs 'confidence'"),
         (lambda: calibrate("c", data=FRAME, delta=0.1), "was right is missing"),
         (
             lambda: certify_cascade("c", [[1, 2]], "y", data=FRAME, xi=0.1, delta=0.1),

@@ -80,6 +80,7 @@ def certify_judge(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> confidence = rng.uniform(0.5, 1, 2000)
     >>> label = rng.choice(["pass", "fail"], 2000)
@@ -87,7 +88,7 @@ def certify_judge(
     >>> verdict = np.where(right, label, np.where(label == "pass", "fail", "pass"))
     >>> bundle = certify_judge(verdict, label, confidence, xi=0.1, delta=0.05)
     >>> list(bundle), round(bundle["standing"].threshold, 2)
-    (['standing', 'verdicts'], 0.82)
+    (['standing', 'verdicts'], 0.88)
     """
     if verdict is None or label is None:
         raise InvalidTypeError(
