@@ -139,6 +139,10 @@ losing at most 1 % of the quality.
 $ pacbound cascade held.csv {FAST} --quality grade_fast,grade_slow --quality-scale 1,5 \
 --graded-by 'a rule on the labels' --row-ids id {CLAIM} -o judged.json
 
+May a judge be trusted? Here the early exit plays one: it passes what it takes for a shirt.
+$ pacbound judge held.csv --verdict passes --label shirt --confidence confidence_fast --xi 0.02 \
+--delta 0.01 -o judge.json
+
 ANSWER A BATCH
 
 10,000 records, of whose answers at most 5 % may differ from the slow model's.
@@ -358,12 +362,14 @@ def _images() -> dict[str, dict[str, list[Any]]]:
         "label": table.label,
         "doubt": 1.0 - table.confidence_fast.astype(np.float64),
         "mistake": table.prediction_fast != table.label,
+        "passes": table.prediction_fast == _SHIRT,
+        "shirt": table.label == _SHIRT,
         "grade_fast": _grades(table.prediction_fast, table.label),
         "grade_slow": _grades(table.prediction_slow, table.label),
         # Images have no sessions: five that follow each other play one.
         "session": np.arange(len(table.label)) // 5,
         # The shop sells twice as many of what the network takes for a shirt.
-        "shop_weight": np.where(table.prediction_slow == 6, 2, 1),
+        "shop_weight": np.where(table.prediction_slow == _SHIRT, 2, 1),
     }
     held, future = _halves(len(table.label))
     wrong = dict(_rows(columns, future))
@@ -385,7 +391,8 @@ def _images() -> dict[str, dict[str, list[Any]]]:
     }
 
 
-_ABOUT_LABELS = ("label", "mistake", "grade_fast", "grade_slow")
+_ABOUT_LABELS = ("label", "mistake", "shirt", "grade_fast", "grade_slow")
+_SHIRT = 6
 # Tops, trousers, dresses, shoes and bags, by the numbers of the classes.
 _SORTS = np.array([0, 1, 0, 2, 0, 3, 0, 3, 4, 3])
 
