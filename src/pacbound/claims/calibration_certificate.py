@@ -290,6 +290,50 @@ class CalibrationCertificate(Certificate):
         found = self._look_up(self._shares, confidence, groups)[:, 0]
         return float(found[0]) if _is_single(confidence) else found
 
+    def difference(self, group: Any, other: Any) -> Floats:
+        """How much more often `group` is right than `other`: an interval for each bin.
+
+        All intervals of the certificate hold together, and so do all differences between them,
+        with the same probability.
+
+        Parameters
+        ----------
+        group, other
+            Two of `groups`.
+
+        Returns
+        -------
+        ndarray
+            Lower and upper end for each bin, of shape (bins, 2), from -1 to 1. An interval without
+            0 in it shows that the two differ. With one bin it is about all rows of each group.
+
+        Raises
+        ------
+        InvalidValueError
+            If one of them is not a group of this certificate, or if both are the same.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> correct, site = [True] * 190 + [False] * 110, ["a"] * 100 + ["b"] * 200
+        >>> certificate = calibrate(correct=correct, groups=site, delta=0.05, n_bins=1)
+        >>> certificate.difference("a", "b").round(3).tolist()
+        [[0.426, 0.63]]
+        """
+        self.require_verified()
+        if str(group) == str(other):
+            raise InvalidValueError(f"{group!r} is compared with itself: expected two groups.")
+        known = {name: place for place, name in enumerate(self.groups)}
+        for name in (group, other):
+            if str(name) not in known:
+                listed = ", ".join(map(repr, self.groups)) or "none: pass groups to calibrate"
+                raise InvalidValueError(
+                    f"{name!r} is not a group of this certificate: its groups are {listed}."
+                )
+        one, two = known[str(group)], known[str(other)]
+        ends = (self.lower[one] - self.upper[two], self.upper[one] - self.lower[two])
+        return np.column_stack([np.nextafter(ends[0], -1.0), np.nextafter(ends[1], 1.0)])
+
     @cached_property
     def _intervals(self) -> Floats:
         return np.stack([self.lower, self.upper], axis=-1)
