@@ -105,6 +105,7 @@ LEGAL: dict[str, Any] = {
     "estimator": None,
     "expected": 0.01,
     "frame": FRAME,
+    "group": "a",
     "question": QUESTIONS["calibration"],
     "intervals": np.column_stack([SCORE / 2, SCORE]),
     "label": CLASS,
