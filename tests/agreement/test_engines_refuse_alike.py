@@ -125,7 +125,8 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         ANSWER,
         (
             "p is 2.5 (2 such values), not a whole number that floats hold exactly: expected "
-            "classes, which are whole numbers below 2**53 or names."
+            "classes, which are whole numbers below 2**53 or names. Grades, such as a judge's, are "
+            "passed as quality."
         ),
     ),
     "floats too large to be exact classes": (

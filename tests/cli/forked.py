@@ -5,7 +5,6 @@ that it is given.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -87,7 +86,6 @@ def serve() -> None:
     for typed in every_command():
         function_of(typed)
     _load_what_reads_tables()
-    gc.freeze()
     # A fork has no threads but the one that forks.
     assert threading.active_count() == 1
     server = socket.socket(fileno=int(sys.argv[1]))

@@ -294,6 +294,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         tables, every = values["tables"], list(range(candidates_of(values)))
         found = [table_of(table["counts"], values).sum(axis=1) for table in tables]
         same = all(table["counts"]["cells"].tolist() in (every, []) for table in tables)
+        same &= all(set(table["passed"]) <= set(every) for table in tables)
         if not every or not same or any(len(set(sizes.tolist())) != 1 for sizes in found):
             raise CertificateError(
                 f"{part.place('tables')}: expected all candidates, each compared on the same rows."
