@@ -34,6 +34,7 @@ from pacbound.tally.columns import (
 from pacbound.tally.count import Counting
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
+    ALL_PREDICT,
     CASCADE,
     TWO_MODELS,
     label_column,
@@ -335,12 +336,7 @@ class _Reading:
             given = [(rows.numbers(slot), rows.name(slot)) for slot in self._names.grade_slots]
             grades = np.column_stack([self._graded.quality(*one, rows.start) for one in given])
         for m, codes in enumerate(answers):
-            missing = np.flatnonzero(codes == MISSING)
-            if missing.size:
-                raise InvalidValueError(
-                    f"{self._names.predictions[m]}[{rows.start + missing[0]}] is missing "
-                    f"({missing.size} such rows): every model must predict every row."
-                )
+            rows.refuse_missing(f"prediction {m}", codes == MISSING, ALL_PREDICT)
         # Models without predictions always differ.
         apart = answers or [np.full(len(rows), m) for m in models]
         self._parts.append((np.column_stack(scores), np.column_stack(apart), truth, grades))
@@ -351,8 +347,7 @@ class _Reading:
         scores, answers, truth, grades = (
             np.concatenate(columns) for columns in zip(*self._parts, strict=True)
         )
-        # Counted once each, the classes come in the order of their numbers.
-        classes = list(self._vocabulary.counted(np.ones(len(self._vocabulary), dtype=np.int64)))
+        classes = list(self._vocabulary.names())
         table = ModelTable(scores, answers, truth, classes, self._names, self._rule, sources)
         if self._graded is None:
             return table

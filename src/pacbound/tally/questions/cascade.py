@@ -551,6 +551,9 @@ def _require_graded(models: int, qualities: int, preferred: bool) -> None:  # no
         )
 
 
+LABEL = RowColumn(
+    "label", "The true class; it may be missing in any row, and in all.", "class", needed=False
+)
 CASCADE = CascadeQuestion(
     kind="cascade",
     what="A cascade",
@@ -568,12 +571,7 @@ CASCADE = CascadeQuestion(
             several=True,
             needed=False,
         ),
-        RowColumn(
-            "label",
-            "The true class; it may be missing in any row, and in all.",
-            "class",
-            needed=False,
-        ),
+        LABEL,
         RowColumn(
             QUALITY,
             "How good the answer of each model is, graded from 0 to 1; in place of label.",

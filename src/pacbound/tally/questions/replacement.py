@@ -37,6 +37,7 @@ from pacbound.tally.columns import (
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
+    LABEL,
     label_column,
     prediction_columns,
     preferred_quality,
@@ -289,12 +290,7 @@ REPLACEMENT = ReplacementQuestion(
             several=True,
             needed=False,
         ),
-        RowColumn(
-            "label",
-            "The true class; it may be missing in any row, and in all.",
-            "class",
-            needed=False,
-        ),
+        LABEL,
         RowColumn(
             QUALITY,
             "In place of label: how good each model's answer is, 0 to 1, the old model's first.",
