@@ -31,9 +31,9 @@ from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures 
 
 SOURCES = Path(__file__).parent / "src"
 TESTS = Path(__file__).parent / "tests"
-SLOW_FOLDERS = ("agreement", "fuzz", "guarantees")
-"""All engines side by side, damaged files, long simulations: all slow. They need every extra, so
-`--skip-missing` leaves them out."""
+SLOW_FOLDERS = ("agreement", "benchmarking", "experiments", "fuzz", "guarantees")
+"""All engines side by side, what stands beside the package, damaged files, long simulations: all
+slow. They need every extra, so `--skip-missing` leaves them out."""
 
 
 @pytest.fixture(autouse=True)

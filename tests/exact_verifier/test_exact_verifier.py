@@ -344,6 +344,7 @@ STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
 they do to a claim, and to how many frozen certificates at least they can be done."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(STRUCTURAL))
 def test_both_find_what_was_moved_swapped_or_left_out(name: str) -> None:
     kinds, forge, least = STRUCTURAL[name]
@@ -431,6 +432,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path, path: Path) -> None:
         assert check_file(str(short))[0] == 2
 
 
+@pytest.mark.slow
 def test_any_value_of_a_wrong_type_is_refused_or_found() -> None:
     """None of them ends in an exception of Python's own."""
     rng = np.random.default_rng(9)

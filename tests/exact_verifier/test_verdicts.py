@@ -125,6 +125,7 @@ def _judge_changes(named: Iterable[tuple[str, Document]], most: int, items: int)
     return judged
 
 
+@pytest.mark.slow
 def test_both_say_the_same_of_changes_in_every_layout() -> None:
     assert (
         _judge_changes(((name, _frozen(name)) for name in LAYOUTS.split()), most=40, items=2) > 800

@@ -28,6 +28,7 @@ def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> No
     assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping", "graded"}
 
 
+@pytest.mark.slow
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:
     rng = np.random.default_rng(1)
     rows = use.rows(3000, rng, False)
@@ -56,6 +57,7 @@ def test_a_broken_claim_rings_and_a_kept_one_does_not(use: Use, clock: str) -> N
     assert alarm.evidence >= alarm.limit == monitor.limit
 
 
+@pytest.mark.slow
 def test_rows_in_parts_ring_at_the_same_labels(use: Use, clock: str) -> None:
     rng = np.random.default_rng(3)
     rows = use.rows(3000, rng, True)

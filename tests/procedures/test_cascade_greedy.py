@@ -84,6 +84,7 @@ def test_each_threshold_is_lowered_in_turn_to_the_last_cell_before_the_first_fai
     assert False in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_the_steps_that_are_kept_lead_to_the_same_thresholds(bound: Bound) -> None:
     rng = np.random.default_rng(32)

@@ -220,6 +220,7 @@ def literal_decision(
     return (None, None) if best is None else best[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
 def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bound) -> None:
     rng, found, chosen = np.random.default_rng(21), set(), set()

@@ -106,6 +106,7 @@ GRID = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "xi", "delta"), GRID)
 def test_the_exact_test_certifies_falsely_with_probability_at_most_delta_anywhere_in_the_null(
     n: int, xi: float, delta: float
@@ -116,6 +117,7 @@ def test_the_exact_test_certifies_falsely_with_probability_at_most_delta_anywher
     assert size_by_enumeration(n, xi, rejects) <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "xi", "delta"), GRID)
 def test_the_pair_certifies_falsely_with_probability_at_most_delta_anywhere_in_the_null(
     n: int, xi: float, delta: float
@@ -139,6 +141,7 @@ def test_the_size_is_close_to_delta(n: int, xi: float, delta: float, size: float
     assert float(region.chance(v + xi, v).max()) == pytest.approx(size, abs=6e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "xi", "delta"),
     [

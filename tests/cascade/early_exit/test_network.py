@@ -330,6 +330,7 @@ def test_parts_export_one_by_one_and_cascade_like_the_network() -> None:
         torch.testing.assert_close(logits, expected)
 
 
+@pytest.mark.slow
 def test_an_early_exit_resnet_exports() -> None:
     torch.manual_seed(0)
     network, x = early_exit_resnet(resnet_cifar(20), after=(3,)).eval(), torch.randn(2, 3, 32, 32)

@@ -197,6 +197,7 @@ class Noisy(TensorDataset):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "batches", standing_for([0, 1, 3, 4, 7, 11, 12, 13, 24, 30, 35], [0, 7, 12, 35])
 )
