@@ -2118,11 +2118,13 @@ MOST_CANDIDATES = 4
 def check_replacement(claim: Part, report: Report) -> None:
     """In each group the candidates pass that lose less than xi by the paired test."""
     claim.only(
-        "kind procedure assumes certified n xi delta group_verdicts looks scope drawn tables",
+        "kind procedure assumes certified n xi delta group_verdicts small_groups looks scope drawn "
+        "tables",
         "graded",
     )
     n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
     own = _choice(claim, "group_verdicts", ("common", "own")) == "own"
+    leave_out = _choice(claim, "small_groups", ("refuse", "leave-out")) == "leave-out"
     scope, tables, place = _choice(claim, "scope", SCOPES), _tables(claim), claim.at("tables")
     _require_names(claim, tables, alone=scope == "top")
     require(len(tables) <= MOST_GROUPS, place, "are too many")
@@ -2138,13 +2140,22 @@ def check_replacement(claim: Part, report: Report) -> None:
         fits = sum(sizes) == n and all(sizes)
     require(fits, claim.at("n"), f"the tables have {sum(sizes)} rows")
     level /= models * _equal_looks(claim, n)
-    if own and len(tables) > 1:
+    if leave_out and (own or scope == "top" or xi == 0):
+        raise UnreadableError(f"{claim.at('small_groups')} does not fit the claim")
+    if (own or (leave_out and scope == "overlapping-groups")) and len(tables) > 1:
         level = sidak(level, len(tables)) if scope == "groups" else level / len(tables)
+    left = [part.get("left_out", bool) for part in tables]
+    require(leave_out or not any(left), place, "no group was to be left out")
+    if leave_out:
+        _require_small(claim, left, sizes, level, report)
     passed = []
-    for part, one, size in zip(tables, held, sizes, strict=True):
-        part.only("group counts passed")
+    for part, one, size, gone in zip(tables, held, sizes, left, strict=True):
+        part.only("group counts passed left_out")
         stored = part.integers("passed")
         require_rising(stored, 0, models - 1, part.at("passed"))
+        if gone:
+            require(not stored, part.at("passed"), "the group was left out")
+            continue
         test = StepTest("exact", size, xi, level)
         for m in range(len(one.cells)):
             lost = sum(one.columns[name][m] for name in LOST)
@@ -2157,6 +2168,18 @@ def check_replacement(claim: Part, report: Report) -> None:
     claim.equals("certified", bool(set.union(*passed) if own else set.intersection(*passed)))
     report.checked += ["which candidates pass (the exact region in double precision, from above)"]
     report.trusted += ["the counts of each candidate"]
+
+
+def _require_small(
+    claim: Part, left: Sequence[bool], sizes: Sequence[int], level: Decimal, report: Report
+) -> None:
+    """Groups are left out by their number of rows alone, and none where all are too small."""
+    xi = decimal(claim.rate("xi", positive=False))
+    enough = [binomial_test(0, size, xi, level) for size in sizes]
+    fits = all(verdict is not gone for verdict, gone in zip(enough, left, strict=True))
+    fits = fits or not (any(left) or True in enough)
+    require(fits, claim.at("tables"), "not the groups that are too small are left out")
+    report.checked += ["that groups were left out by their number of rows alone"]
 
 
 def _equal_looks(claim: Part, n: int) -> int:
@@ -2222,7 +2245,7 @@ COUNTED = {
     "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared left_out tables",
-    "replacement": "kind procedure n xi delta group_verdicts looks scope tables",
+    "replacement": "kind procedure n xi delta group_verdicts small_groups looks scope tables",
 }
 # What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {

@@ -16,6 +16,7 @@ from pacbound import (
     certify_cascade,
     certify_false_alarms,
     certify_recall,
+    certify_replacement,
     certify_sets,
     certify_shield,
     exact_verifier,
@@ -24,6 +25,7 @@ from pacbound.cascade import Answers
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.procedures.replacement import passes, too_small
 
 SMALL = ("clinic 03", "clinic 07", "clinic 11", "clinic 15")
 SITE = np.concatenate(
@@ -322,3 +324,99 @@ def test_a_cascade_that_leaves_out_a_group_that_could_pass_is_not_valid() -> Non
         with pytest.raises(CertificateError, match="left_out"):
             certificate_from_dict(document)
         assert exact_verifier.check_document(document).wrong
+
+
+# ---- replacements
+
+
+def replaced(rows: Any = slice(None), **more: Any) -> Any:
+    groups = more.pop("groups", SITE)
+    groups = groups[rows] if isinstance(groups, np.ndarray) else groups
+    asked = {"xi": 0.1, "delta": 0.05, "small_groups": "leave-out", **more}
+    return certify_replacement(MODELS[rows][:, ::-1], LABEL[rows], groups=groups, **asked)
+
+
+def test_a_replacement_leaves_small_groups_to_the_old_model() -> None:
+    refused = replaced(small_groups="refuse")
+    assert not refused.certified
+    assert refused.left_out == ()
+    assert "too few rows to pass, even if none is lost: small_groups" in refused.summary()
+    certificate = replaced()
+    assert certificate.certified
+    assert certificate.left_out == SMALL
+    assert certificate.may_replace == ("the new model",)
+    assert tuple(certificate.by.refused_groups(certificate)) == SMALL
+    assert both_verifiers(certificate) == [True, True]
+    assert certificate.settled
+    said = certificate.summary()
+    assert "in each of the groups that are not left out." in said
+    assert f"for too few rows: {', '.join(SMALL)}. Nothing is certified there: keep" in said
+    assert said.count("'clinic 03': 12 rows, left out: too few, even if none is lost") == 1
+    assert "refused" not in said
+    assert not certificate.explored(xi=0.001).certified
+
+
+def test_a_replacement_with_a_group_that_loses_is_refused() -> None:
+    models = MODELS[:, ::-1].copy()
+    models[SITE == "clinic 05"] = [0, 1]
+    certificate = certify_replacement(
+        models, LABEL, groups=SITE, xi=0.1, delta=0.05, small_groups="leave-out"
+    )
+    assert not certificate.certified
+    assert certificate.left_out == SMALL
+    assert both_verifiers(certificate) == [True, True]
+    assert "Group 'clinic 05': The new model loses 200 of 200 rows" in certificate.summary()
+    assert 'small_groups="leave-out"' not in certificate.summary()
+
+
+@pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.1, 0.01), (0.3, 0.1)])
+def test_a_group_of_a_replacement_is_too_small_where_no_counts_would_pass(
+    xi: float, delta: float
+) -> None:
+    for n in range(1, 120):
+        best = [bool(passes(0, gains, n, xi=xi, delta=delta)) for gains in (0, n)]
+        assert best == [not too_small(n, xi=xi, delta=delta)] * 2
+
+
+def test_overlapping_groups_of_a_replacement_share_delta_where_small_ones_are_left_out() -> None:
+    groups = {"few": np.arange(N) < 30, "late": np.arange(N) > 900}
+    certificate = replaced(groups=groups)
+    assert certificate.certified
+    assert certificate.left_out == ("few",)
+    assert certificate.by.level(certificate.values) == pytest.approx(0.05 / 3)
+    assert both_verifiers(certificate) == [True, True]
+
+
+def test_what_small_groups_of_a_replacement_do_not_go_with() -> None:
+    with pytest.raises(InvalidValueError, match="there are none: pass groups"):
+        replaced(groups=None)
+    with pytest.raises(InvalidValueError, match="never refuses the others"):
+        replaced(group_verdicts="own")
+    with pytest.raises(InvalidValueError, match="xi=0"):
+        replaced(xi=0.0)
+    # Where all are small nothing is left out, and the claim is refused.
+    few = replaced(np.isin(SITE, SMALL))
+    assert (few.certified, few.left_out) == (False, ())
+    assert both_verifiers(few) == [True, True]
+
+
+def test_a_replacement_that_leaves_out_a_group_that_could_pass_is_not_valid() -> None:
+    """With mended digests."""
+    changes: list[dict[str, Any]] = [
+        {"left_out": True, "passed": []},
+        {"left_out": True},
+        {"passed": []},
+    ]
+    for place, change in [*((0, change) for change in changes), (3, {"left_out": False})]:
+        document = replaced().to_dict()
+        document["claim"]["tables"][place] |= change
+        document["claim_digest"] = digest(document["claim"])
+        assert not certificate_from_dict(document).verify().ok
+        assert exact_verifier.check_document(document).wrong
+    document = replaced().to_dict()
+    for table in document["claim"]["tables"]:
+        table |= {"left_out": True, "passed": []}
+    document["claim_digest"] = digest(document["claim"])
+    with pytest.raises(CertificateError):
+        certificate_from_dict(document)
+    assert exact_verifier.check_document(document).wrong

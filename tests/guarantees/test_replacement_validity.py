@@ -89,6 +89,28 @@ def test_a_group_that_loses_xi_refuses_the_common_verdict(judge: Judge) -> None:
     assert common > 0.2 * delta * runs
 
 
+def test_leaving_out_small_groups_certifies_a_group_that_loses_xi_in_at_most_delta() -> None:
+    """Exactly, over how many rows each of two groups has, and how many of the first are lost; all
+    rows of the second are gains."""
+    n, xi, delta, wrong, tested = 60, 0.1, 0.1, 0.0, 0.0
+    for size in range(n + 1):
+        law = binom.pmf(size, n, 0.4)
+        groups = (np.arange(n) < size).astype(int)
+        for lost in range(size + 1):
+            prediction = np.column_stack([groups, (groups == 0) | (np.arange(n) >= lost)])
+            made = certify_replacement(
+                prediction, np.ones(n), groups=groups, xi=xi, delta=delta,
+                small_groups="leave-out", classes=[0, 1],
+            )  # fmt: skip
+            if not made.certified or "1" in made.left_out:
+                break
+            wrong += law * binom.pmf(lost, size, xi)
+        tested += law * ("1" not in made.left_out)
+    assert wrong <= delta
+    assert wrong > 0.2 * delta
+    assert 0.3 < tested < 0.9
+
+
 def test_several_candidates_that_lose_xi_are_all_refused_in_most_draws(judge: Judge) -> None:
     n, xi, delta, runs = 300, 0.04, 0.1, 500
     rng, violations = np.random.default_rng(6), 0

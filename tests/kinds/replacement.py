@@ -42,6 +42,8 @@ def _random(rng: np.random.Generator) -> Certificate:
     if rng.random() < 0.4:
         options["groups"] = names(rng, rows)
         options["group_verdicts"] = str(rng.choice(["common", "own"]))
+        if options["group_verdicts"] == "common" and options["xi"] > 0:
+            options["small_groups"] = str(rng.choice(["refuse", "leave-out"]))
     elif rng.random() < 0.3:
         options |= {"clusters": np.arange(rows) // 2, "seed": int(rng.integers(9))}
     elif rng.random() < 0.3:
@@ -95,6 +97,9 @@ KIND = Kind(
             groups=np.arange(600) % 3, group_verdicts="own", models=3
         ),
         "replacement-groups-overlapping": _overlapping,
+        "replacement-groups-small": lambda: _made(
+            groups=np.arange(600) // 580, small_groups="leave-out"
+        ),
         "replacement-looks": lambda: _made(looks=[300, 600], models=4),
         "replacement-clusters": lambda: _made(clusters=np.arange(600) // 2, seed=3),
         "replacement-refused": lambda: _made(lost=0.1),

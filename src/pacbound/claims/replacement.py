@@ -15,23 +15,25 @@ from pacbound.claims.provenance import Provenance
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
+    LEAVE_OUT,
     group_prefix,
     groups_of,
     head,
     require_drawn,
     require_groups,
     scope_field,
+    small_groups_conflict,
     tables_field,
 )
-from pacbound.documents import Reader
+from pacbound.documents import Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
 from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure
 from pacbound.figures.paired import losses_beside_gains
-from pacbound.forms import DELTA, Ask, Choice, Integers, looks_ask, xi_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, Integers, TruthValue, looks_ask, xi_ask
 from pacbound.measure import Measure, Sample
-from pacbound.procedures.replacement import NAME, Refusal, passes, refusal
+from pacbound.procedures.replacement import NAME, Refusal, passes, refusal, too_small
 from pacbound.says import Says, Sentence, Value, confidence, count, share
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.stats.paired import (
@@ -135,11 +137,16 @@ class ReplacementCertificate(Certificate):
 
     @property
     def may_replace(self) -> tuple[str, ...]:
-        """The candidates that may take the old model's place, in every group if there are
-        groups.
+        """The candidates that may take the old model's place, in every group that is not left out
+        if there are groups.
         """
-        passed = [set(table["passed"]) for table in self.values["tables"]]
+        passed = [set(table["passed"]) for table in kept_of(self.values["tables"])]
         return tuple(self.models[1 + m] for m in sorted(set.intersection(*passed)))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The groups that `small_groups="leave-out"` left out, for too few rows."""
+        return tuple(str(one["group"]) for one in self.values["tables"] if one["left_out"])
 
     @property
     def losses(self) -> int:
@@ -161,13 +168,9 @@ class ReplacementCertificate(Certificate):
     @property
     def settled(self) -> bool:
         """Whether no further label can change the verdict on any candidate."""
-        best = [
-            CLAIM.passed(table["counts"], self.values, optimistic=True)
-            for table in self.values["tables"]
-        ]
         return all(
-            set(more) == set(table["passed"])
-            for more, table in zip(best, self.values["tables"], strict=True)
+            CLAIM.passed(table["counts"], self.values, optimistic=True) == tuple(table["passed"])
+            for table in kept_of(self.values["tables"])
         )
 
     @property
@@ -188,11 +191,21 @@ def candidates_of(values: Values) -> int:
     return max(len(table["counts"]["cells"]) for table in values["tables"])
 
 
+def kept_of(tables: Iterable[Values]) -> list[Values]:
+    """The tables of the groups that were not left out."""
+    return [table for table in tables if not table["left_out"]]
+
+
 def table_of(counts: Mapping[str, Any], values: Values) -> Any:
     """The counts of a group as (candidates, outcomes); zeros for a group without rows."""
     if not len(counts["cells"]):
         return np.zeros((candidates_of(values), len(OUTCOMES)), dtype=np.int64)
     return np.column_stack([counts[name] for name in OUTCOMES])
+
+
+def _rows_of(table: Values, values: Values) -> int:
+    """The rows of a group."""
+    return int(table_of(table["counts"], values)[0].sum())
 
 
 def lost_of(seen: Any) -> int:
@@ -228,6 +241,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             "With groups: one common verdict, for which every group must pass, or their own ones.",
             default="common",
         ),
+        SMALL_GROUPS,
         looks_ask("rows"),
     )
     procedures: Mapping[str, Procedure] = {
@@ -282,6 +296,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 tables_field(
                     Field("counts", Histogram(OUTCOMES, MOST_CANDIDATES - 1), counted=True),
                     Field("passed", Integers()),
+                    Field("left_out", TruthValue()),
                 ),
             ),
             agree=self._agree,
@@ -295,6 +310,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         found = [table_of(table["counts"], values).sum(axis=1) for table in tables]
         same = all(table["counts"]["cells"].tolist() in (every, []) for table in tables)
         same &= all(set(table["passed"]) <= set(every) for table in tables)
+        same &= bool(kept_of(tables))
         if not every or not same or any(len(set(sizes.tolist())) != 1 for sizes in found):
             raise CertificateError(
                 f"{part.place('tables')}: expected all candidates, each compared on the same rows."
@@ -311,7 +327,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             )
         wrong = _conflict(values)
         if wrong is not None:
-            raise CertificateError(f"{part.place('looks')}: {wrong}")
+            raise CertificateError(f"{part.place('tables')}: {wrong}")
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """The counts of each candidate in each group, and what was asked for."""
@@ -341,11 +357,13 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         return values
 
     def decided(self, values: Values) -> dict[str, Any]:
-        """The candidates that pass in each group."""
+        """The candidates that pass in each group, and which groups are left out."""
+        small = self._small(values)
         tables = [
-            {**table, "passed": self.passed(table["counts"], values)} for table in values["tables"]
+            {**one, "passed": () if few else self.passed(one["counts"], values), "left_out": few}
+            for one, few in zip(values["tables"], small, strict=True)
         ]
-        passed = [set(table["passed"]) for table in tables]
+        passed = [set(table["passed"]) for table in kept_of(tables)]
         own = values["group_verdicts"] == "own"
         procedure = self.procedures[values["procedure"]]
         return {
@@ -354,6 +372,13 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             "tables": tables,
             "certified": bool(set.union(*passed) if own else set.intersection(*passed)),
         }
+
+    def _small(self, values: Values) -> list[bool]:
+        """Which groups are left out: those that are too small, if others are not."""
+        asked = {"xi": values["xi"], "delta": self.level(values)}
+        small = [too_small(_rows_of(one, values), **asked) for one in values["tables"]]
+        leaves = values["small_groups"] == "leave-out" and not all(small)
+        return [leaves and few for few in small]
 
     def passed(
         self,
@@ -376,11 +401,12 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         """The chance that each test may be wrong: candidates, looks and verdicts share delta."""
         looks = 1 if values["looks"] is None else len(values["looks"])
         level = bonferroni_level(values["delta"], candidates_of(values) * looks)
-        groups = len(values["tables"])
-        if values["group_verdicts"] == "common" or groups == 1:
+        groups, overlap = len(values["tables"]), values["scope"] == "overlapping-groups"
+        # Which groups are left out says something about the rows of groups that overlap with them.
+        by_number = overlap and values["small_groups"] == "leave-out"
+        if groups == 1 or (values["group_verdicts"] == "common" and not by_number):
             return level
-        apart = sidak_level if values["scope"] == "groups" else bonferroni_level
-        return apart(level, groups)
+        return (bonferroni_level if overlap else sidak_level)(level, groups)
 
     def certify(
         self, evidence: Tally, asked: Mapping[str, Any], columns: Mapping[str, str] | None = None
@@ -398,7 +424,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         """About how long deciding takes: a region for each size of a group."""
         if values["xi"] == 0:
             return 0.0
-        sizes = {int(table_of(one["counts"], values)[0].sum()) for one in values["tables"]}
+        sizes = {_rows_of(one, values) for one in values["tables"]}
         asked = {"xi": values["xi"], "delta": self.level(values)}
         return sum(paired_test_work(n, **asked) for n in sizes if n)
 
@@ -408,7 +434,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         slow = self.work(values) > EXPLAINED_WORK
         asked = {"xi": values["xi"], "delta": self.level(values)}
         found = []
-        for table in values["tables"]:
+        for table in kept_of(values["tables"]):
             if candidate in table["passed"]:
                 continue
             seen = table_of(table["counts"], values)[candidate]
@@ -441,6 +467,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             else f"{{who}} loses at most {{xi}} {_lost_what(graded)} against {{old}}"
         )
         where = " in each of the groups" if groups else ""
+        where += " that are not left out" * bool(certificate.left_out)
         where = " in every group in which it passes" if own else where
         rule = "Each group has its own verdict." if own else "{Who} may replace {old}."
         return Says(
@@ -496,11 +523,13 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def _line(self, certificate: ReplacementCertificate, table: Values) -> Sentence:
         models = certificate.models
-        filled: dict[str, Value] = {"group": repr(table["group"])}
+        rows = count(_rows_of(table, certificate.values))
+        filled: dict[str, Value] = {"group": repr(table["group"]), "n": rows}
+        if table["left_out"]:
+            return Sentence("{group}: {n} rows, left out: too few, even if none is lost", filled)
         parts = []
         for m, seen in enumerate(table_of(table["counts"], certificate.values)):
             filled |= {
-                "n": count(int(seen.sum())),
                 f"new {m}": models[1 + m],
                 f"lost {m}": count(lost_of(seen)),
                 f"gained {m}": count(int(seen[ONLY_NEW])),
@@ -516,9 +545,18 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             found += self._why(certificate, place, group, why, [name for name, _ in others])
         return (
             *found,
+            *self._leave_out(certificate.values),
             Sentence("Keep {old}.", {"old": certificate.models[0]}),
             Sentence("A refusal does not show that the new model is worse."),
         )
+
+    def _leave_out(self, values: Values) -> Iterable[Sentence]:
+        """The remedy where only groups that are too small do not pass."""
+        asked = {"xi": values["xi"], "delta": self.level(values)}
+        refused = [table for table in values["tables"] if not table["passed"]]
+        small = all(too_small(_rows_of(one, values), **asked) for one in refused)
+        if values["xi"] > 0 and small and len(refused) < len(values["tables"]):
+            yield Sentence(LEAVE_OUT.format(unit="rows", wrong="is lost"))
 
     def _why(
         self,
@@ -563,6 +601,11 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         if values["looks"] is not None:
             looks = {**filled, "looks": count(len(values["looks"]))}
             yield Sentence("{looks} planned looks share delta equally.", looks)
+        if certificate.left_out:
+            yield Sentence(
+                "Left out, for too few rows: {named}. Nothing is certified there: keep {old}.",
+                {**filled, "named": ", ".join(map(printable, certificate.left_out))},
+            )
         missing = max(unknown_of(seen) for seen in certificate.counts())
         if missing:
             yield Sentence(
@@ -659,6 +702,12 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             for place, seen in enumerate(table_of(table["counts"], certificate.values))
         }
 
+    def numbers_asked(self, certificate: ReplacementCertificate) -> list[tuple[str, str]]:
+        """What was asked for, by name; what is about groups only where there are some."""
+        about_groups = () if groups_of(certificate.values) else ("group_verdicts", "small_groups")
+        asked = super().numbers_asked(certificate)
+        return [(name, value) for name, value in asked if name not in about_groups]
+
     def numbers(self, certificate: ReplacementCertificate) -> list[tuple[str, str]]:
         """What was asked for and decided, and what was seen."""
         seen = certificate.counts()
@@ -695,10 +744,10 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
 
 def _conflict(values: Values) -> str | None:
-    """What of looks does not go with the rows that were counted, in a sentence."""
-    looks = values["looks"]
-    if looks is None:
-        return None
+    """What was asked for and does not go with the rows that were counted, in a sentence."""
+    wrong, looks = small_groups_conflict(values, values["scope"], "group_verdicts"), values["looks"]
+    if wrong is not None or looks is None:
+        return wrong
     if values["drawn"] is not None:
         return (
             f"looks do not go with rows drawn by {values['drawn'].by}: more rows of a cluster "
@@ -760,6 +809,7 @@ def certify_replacement(  # noqa: PLR0913
     delta: float,
     groups: Any = None,
     group_verdicts: Literal["common", "own"] = "common",
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
     looks: Any = None,
     data: Any = None,
     **rows: Unpack[RowOptions],
@@ -805,6 +855,10 @@ def certify_replacement(  # noqa: PLR0913
     group_verdicts
         With groups: one common verdict, for which every group must pass, or their own ones. A
         common verdict costs no share of `delta`; own ones share it.
+    small_groups
+        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand; only the number of rows decides. Where groups overlap,
+        they then share `delta`.
     looks
         Planned looks, numbers of rows, fixed beforehand: 100,200. They share `delta`.
     data
@@ -848,6 +902,7 @@ def certify_replacement(  # noqa: PLR0913
     if isinstance(where, Mapping):
         rows["where"] = ",".join(f"{column}={value}" for column, value in where.items())
     asked = {"xi": xi, "delta": delta, "group_verdicts": group_verdicts, "looks": looks}
+    asked |= {"small_groups": small_groups}
     columns = {"prediction": prediction, "label": label, "quality": quality}
     columns |= {"preferred": preferred, "groups": groups}
     return certify(CLAIM, columns, asked, data, rows)

@@ -121,6 +121,37 @@ def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, 
     )
 
 
+# The remedy where every group that cannot be certified is too small, and others can be.
+LEAVE_OUT = (
+    'They have too few {unit} to pass, even if none {wrong}: small_groups="leave-out" leaves these '
+    "uncertified and can certify the others."
+)
+
+
+def small_groups_conflict(asked: Values, scope: str, shared: str | None = None) -> str | None:
+    """Why small groups cannot be left out, in a sentence; None if they can, or were not asked to
+    be. `shared` is the option by which groups have one verdict, where only then they are.
+    """
+    if asked.get("small_groups") != "leave-out":
+        return None
+    if scope == "top":
+        return (
+            "small_groups='leave-out' is about groups, and there are none: pass groups, or leave "
+            "it out."
+        )
+    if shared is not None and asked[shared] == "own":
+        return (
+            f"small_groups='leave-out' is about what groups have in common: with {shared}='own' a "
+            "small group never refuses the others. Leave it out."
+        )
+    if shared is not None and asked["xi"] == 0:
+        return (
+            "small_groups='leave-out' cannot be decided for xi=0, where no number of rows is "
+            "enough by itself: allow a small loss."
+        )
+    return None
+
+
 DRAWN = Field("drawn", DrawnForm(), counted=True, optional=True)
 GRADED = Field("graded", GradedForm(), counted=True, left_out=True)
 GROUP = Field("group", Text(), counted=True, optional=True)

@@ -28,6 +28,7 @@ from pacbound.claims.tables import (
     require_lost,
     require_total,
     scope_field,
+    small_groups_conflict,
     tables_field,
 )
 from pacbound.claims.threshold_certificate import (
@@ -242,8 +243,9 @@ class ThresholdClaim(Claim[C]):
         if looks is not None and (values["drawn"] is not None or values["scope"] != "top"):
             raise CertificateError(f"{part.place('looks')} do not go with groups or draws.")
         require_groups(part, values)
-        if values.get("small_groups") == "leave-out" and values["scope"] == "top":
-            raise CertificateError(f"{part.place('small_groups')} is about groups: there are none.")
+        wrong = small_groups_conflict(values, values["scope"])
+        if wrong is not None:
+            raise CertificateError(f"{part.place('small_groups')}: {wrong}")
         tables = [table["counts"] for table in values["tables"]]
         for counts in tables:
             require_lost(part, question, counts)
@@ -266,11 +268,9 @@ class ThresholdClaim(Claim[C]):
                     "looks do not go with groups: certify each group by itself, with a plan of its "
                     "own."
                 )
-        if wishes.get("small_groups") == "leave-out" and evidence.scope == "top":
-            raise InvalidValueError(
-                "small_groups='leave-out' is about groups, and there are none: pass groups, or "
-                "leave it out."
-            )
+        wrong = small_groups_conflict(wishes, evidence.scope)
+        if wrong is not None:
+            raise InvalidValueError(wrong)
         tables = [{"group": group, "counts": counts} for group, counts in found]
         return {**self.counted_values(procedure.name, evidence, wishes), "tables": tables}
 

@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from pacbound.claims.remedies import flags_most, reversed_score, tied_scores
+from pacbound.claims.tables import LEAVE_OUT
 from pacbound.claims.threshold_certificate import (
     common_threshold,
     is_left_out,
@@ -45,11 +46,6 @@ _ALWAYS_SAID = {
     UNEXPLAINED: "The counts in this file do not lead to a refusal: it was changed.",
     SLOW: "The counts do not support the claim; why would take long to compute.",
 }
-# The remedy where every group that cannot be certified is too small, and others can be.
-_LEAVE_OUT = (
-    'They have too few {unit} to pass, even if none goes wrong: small_groups="leave-out" leaves '
-    "these uncertified and can certify the others."
-)
 IN_REFUSALS = frozenset(["unavoidable", "needed"])
 
 
@@ -287,7 +283,7 @@ def _refused(
             {"refused": count(len(blamed)), "groups": count(len(tables)), "named": named},
         )
         small = all(table["allowed"] < 0 for table in refused) and len(refused) < len(tables)
-        remedy = [Sentence(_LEAVE_OUT.format(unit=words.unit))] if small else []
+        remedy = [Sentence(LEAVE_OUT.format(unit=words.unit, wrong="goes wrong"))] if small else []
         return why, *remedy, Sentence(words.instead)
     refusal: NoThreshold = claim.refusal(certificate, tables[0])
     planned = certificate.values.get("looks") is not None

@@ -12,7 +12,9 @@ passes keeps passing when losses fall and gains rise. So passing at any look imp
 all labels, which happens with probability at most delta. Looks at more rows are other tests, and
 share delta, as several candidates do. All groups at once: each passes its own test at the full
 delta, and if the claim is false for some group, that group's passes with probability at most delta
-(intersection-union). Verdicts of their own share delta among the groups.
+(intersection-union). Verdicts of their own share delta among the groups. Groups that do not overlap
+may be left out for their number of rows alone, given which the tests of the others hold as they
+are; where groups overlap each test is at delta over the number of groups.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
 from pacbound.stats.planning import least_passing
 from pacbound.tally.questions.replacement import NEITHER, ONLY_NEW, ONLY_OLD, OPEN, at_best
@@ -55,6 +58,13 @@ def passes(
     return paired_test(losses, gains, n, xi=xi, delta=delta, bound=bound)
 
 
+def too_small(n: int, *, xi: float, delta: float) -> bool:
+    """Whether so few rows cannot pass even if none is lost and none gained: by their number
+    alone.
+    """
+    return n == 0 or bool(binomial_upper(0, n, delta=delta) > xi)
+
+
 def refusal(seen: Any, *, xi: float, delta: float) -> Refusal:
     """Why the counts of a candidate's outcomes do not pass, and what would help."""
     n, missing, best = int(seen.sum()), int(seen[OPEN].sum()), at_best(seen)
@@ -71,7 +81,7 @@ def refusal(seen: Any, *, xi: float, delta: float) -> Refusal:
         return Refusal("no-better" if xi == 0 else "loses", numbers)
     needed = _rows_needed(losses, gains, n, xi=xi, delta=delta)
     labels = None if needed is None else -(-(told + missing) * needed // max(n, 1))
-    few = xi > 0 and not passes(0, 0, n, xi=xi, delta=delta)
+    few = xi > 0 and too_small(n, xi=xi, delta=delta)
     return Refusal("too-few" if few else "near", numbers, needed, labels)
 
 

@@ -30,7 +30,7 @@ from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
 from pacbound.claims.provenance import Provenance
-from pacbound.claims.tables import require_tally
+from pacbound.claims.tables import require_tally, small_groups_conflict
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable
@@ -638,29 +638,12 @@ def _small(
 
 def _small_conflict(tally: Tally, wishes: Values) -> str | None:
     """What does not go with leaving out small groups, in a sentence."""
-    if wishes["small_groups"] == "refuse":
-        return None
-    if tally.scope == "top":
-        return (
-            "small_groups='leave-out' is about groups, and there are none: pass groups, or leave "
-            "it out."
-        )
-    if tally.scope == "overlapping-groups":
+    if wishes["small_groups"] == "leave-out" and tally.scope == "overlapping-groups":
         return (
             "small_groups='leave-out' needs groups that do not overlap: how many rows one has says "
             "something about the rows of another. Pass one group per row."
         )
-    if wishes["group_thresholds"] == "own":
-        return (
-            "small_groups='leave-out' is about common thresholds: with group_thresholds='own' a "
-            "small group never refuses the others. Leave it out."
-        )
-    if wishes["xi"] == 0:
-        return (
-            "small_groups='leave-out' cannot be decided for xi=0, where no number of rows is "
-            "enough by itself: allow a small loss."
-        )
-    return None
+    return small_groups_conflict(wishes, tally.scope, "group_thresholds")
 
 
 def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
