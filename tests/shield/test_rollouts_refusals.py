@@ -35,7 +35,8 @@ def test_the_protocol_is_that_of_the_methods() -> None:
 @pytest.mark.parametrize("missing", ["save_state", "restore_state", "is_unsafe"])
 def test_a_missing_method_is_named(missing: str) -> None:
     broken = type("Broken", (Car,), {missing: None})
-    with pytest.raises(InvalidTypeError, match=rf"has no {missing}\(\): expected save_state"):
+    remedy = "pass unsafe=" if missing == "is_unsafe" else 'pass restore="deepcopy"'
+    with pytest.raises(InvalidTypeError, match=rf"has no {missing}\(\)\. .*{remedy}"):
         collect(broken, rash, brake, danger)
 
 

@@ -21,7 +21,7 @@ MEMBER = "task.json"
 CHECKS = "clearance_checks"
 
 _LARGEST = 2**20
-_TEXTS = ("environment", "environment_options", "policy", "backup", "danger")
+_TEXTS = ("environment", "environment_options", "policy", "backup", "danger", "unsafe")
 _KINDS: dict[str, type] = {
     **dict.fromkeys(_TEXTS, str),
     "horizon": int,

@@ -4,7 +4,8 @@ and asked about safety.
 The methods may be on the environment itself or on any wrapper around it; the outermost that has
 them is asked. What is optional counts only if it comes from the layer that saves the state, or from
 one around it. They are plain Python, so an environment needs nothing from pacbound to follow the
-protocol.
+protocol. An environment that others wrote need not: `Task` says what is unsafe in it, and how it is
+restored.
 """
 
 from __future__ import annotations
@@ -82,9 +83,22 @@ def required_owner(env: Any, *methods: str) -> Any:
     if found is None:
         missing = [name for name in methods if owner(env, name) is None] or list(methods)
         named = " and ".join(f"{name}()" for name in missing)
-        raise InvalidTypeError(
-            f"{env} has no {named}: expected save_state(), restore_state(state) and is_unsafe() on "
-            "the environment, or on a wrapper around it. For environments of MuJoCo there is "
-            "pacbound.shield.robot.RestorableMujoco."
-        )
+        raise InvalidTypeError(f"{env} has no {named}. {_REMEDIES[methods[0]]}")
     return found
+
+
+_REMEDIES = {
+    "is_unsafe": (
+        'Say what is unsafe: pass unsafe="crashed" (a key of info), unsafe=lambda env, info: ... '
+        "(true where something unsafe happened), or write is_unsafe() on the environment or on a "
+        "wrapper around it."
+    ),
+    "save_state": (
+        'Choose how it is restored: pass restore="deepcopy" (fast; for environments in Python, and '
+        'those of MuJoCo in gymnasium), or restore="replay" (the same actions again from '
+        "reset(seed=...); for any environment that its seed decides, but its steps grow with the "
+        "square of the horizon), or write save_state() and restore_state(state) on the "
+        "environment or on a wrapper around it. For MuJoCo, pacbound.shield.robot.RestorableMujoco "
+        "is such a wrapper, faster than a copy."
+    ),
+}

@@ -2,10 +2,11 @@
 it.
 
 The rehearsal takes a few steps, so that what is wrong with all rollouts is an error and not a table
-of wrong rows. It finds an environment whose `restore_state` does not bring everything back, or
-whose `reset(seed=...)` does not decide everything; a `surely_recoverable` that does not hold for
-this backup; a policy or a danger model that answers the same observations differently each time; a
-danger model that changes what it looks at, or never gives a valid danger.
+of wrong rows. It finds an environment that does not come back to where it was, and says in which
+part of the observation, or whose `reset(seed=...)` does not decide everything; a
+`surely_recoverable` that does not hold for this backup; a policy or a danger model that answers the
+same observations differently each time; a danger model that changes what it looks at, or never
+gives a valid danger.
 
 A label is replayed without anything being saved or restored: from the first un-recoverable state
 braking is still safe, one step of the policy later it is not. Each question is answered by a
@@ -25,7 +26,14 @@ import numpy as np
 
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.shield.rollouts.task import START, Task, TaskOptions, read_danger, task_of
-from pacbound.shield.rollouts.world import Environment, UnsoundClearanceError, World, same
+from pacbound.shield.rollouts.world import (
+    Difference,
+    Environment,
+    UnsoundClearanceError,
+    World,
+    difference,
+    same,
+)
 from pacbound.stats.arguments import whole_number
 
 _SEEDS = 3
@@ -37,46 +45,84 @@ _BACKUP_STEPS = 50
 # What is seen of a rollout at one step: the observation, and whether it is terminated, truncated,
 # unsafe.
 _Moment = tuple[Any, tuple[bool, bool, bool]]
+_FLAGS = ("terminated", "truncated", "unsafe")
 
 
-def rehearse(task: Task, seeds: Iterable[int], *, trust_clearance: bool) -> None:
+def rehearse(
+    task: Task, seeds: Iterable[int], *, trust_clearance: bool, restores: bool = True
+) -> None:
     """Try the first seeds until one goes well; if all raise it is not chance, and the last error
-    is raised.
+    is raised. Rollouts that restore no state need not show that they can.
     """
     failure: Exception | None = None
     for seed in list(seeds)[:_SEEDS]:
         with closing(task.world()) as world:
             try:
-                _rehearse_one(world, task, int(seed), trust_clearance=trust_clearance)
+                plain = _rehearse_seed(world, task, int(seed))
+                if restores:
+                    _require_restoring(world, task, int(seed), plain)
+                if trust_clearance:
+                    _trail(world, task, int(seed), _require_sound_clearance)
+                if task.danger is not None:
+                    _require_dangers(task, int(seed), [observation for observation, _ in plain])
             except PacboundError:
                 raise
             except Exception as error:  # one seed may be unlucky: its rollout counts as lost
                 failure = error
             else:
                 return
+    if failure is not None and task.restore == "deepcopy":
+        raise InvalidValueError(
+            f"Rollouts raise {type(failure).__name__}: {failure} If copies of the environment "
+            'share what it holds, such as a physics server, pass restore="replay".'
+        ) from failure
     if failure is not None:
         raise failure
 
 
-def _rehearse_one(world: World, task: Task, seed: int, *, trust_clearance: bool) -> None:
+def _rehearse_seed(world: World, task: Task, seed: int) -> list[_Moment]:
+    """The first steps of a seed, which must be the same twice."""
     plain = _trail(world, task, seed)
-    if not _equal(plain, _trail(world, task, seed)):
+    found = _difference(plain, _trail(world, task, seed))
+    if found:
         raise InvalidValueError(
-            f"Two rollouts of seed {seed} differ: expected reset(seed=...) to decide all (a "
-            "wrapper may remember something). Draw from self.np_random only. If the policy has "
+            f"Two rollouts of seed {seed} differ: {found} Expected reset(seed=...) to decide all "
+            "(a wrapper may remember something). Draw from self.np_random only. If the policy has "
             "randomness or memory of its own, pass it as PerRollout(make). A stable-baselines3 "
             "model samples unless it predicts with deterministic=True."
         )
-    if not _equal(plain, _trail(world, task, seed, _try_the_backup)):
+    return plain
+
+
+def _require_restoring(world: World, task: Task, seed: int, plain: list[_Moment]) -> None:
+    """Refuse a rollout that does not go on as before once a backup was simulated."""
+    found = _difference(plain, _trail(world, task, seed, _try_the_backup))
+    if found:
         raise InvalidValueError(
-            f"After restore_state() the rollout of seed {seed} goes on differently: the state that "
-            "save_state() gives is not all that step() depends on (a wrapper may remember "
-            "something, or the environment may count its steps). Save that too."
+            f"{_CULPRITS[task.restore][0]} the rollout of seed {seed} goes on differently: {found} "
+            f"{_CULPRITS[task.restore][1]}"
         )
-    if trust_clearance:
-        _trail(world, task, seed, _require_sound_clearance)
-    if task.danger is not None:
-        _require_dangers(task, seed, [observation for observation, _ in plain])
+
+
+_SHARED = "(A policy that shares its memory with the backup is disturbed in the same way.)"
+_CULPRITS = {
+    "own": (
+        "After restore_state()",
+        "The state that save_state() gives is not all that step() depends on (a wrapper may "
+        "remember something, or the environment may count its steps). Save that too, or pass "
+        f'restore="deepcopy" or restore="replay", which do not ask it. {_SHARED}',
+    ),
+    "deepcopy": (
+        "After a simulation in a copy",
+        "The copy shares something with the environment, such as a physics server, or leaves "
+        f'something out. Pass restore="replay". {_SHARED}',
+    ),
+    "replay": (
+        "After a replay",
+        "Something survives reset(seed=...): write save_state() and restore_state(state) for it. "
+        f"{_SHARED}",
+    ),
+}
 
 
 def _trail(
@@ -148,11 +194,28 @@ def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Base
     return np.array(dangers), None if readings is None else readings.last_error
 
 
-def _equal(one: list[_Moment], other: list[_Moment]) -> bool:
-    return len(one) == len(other) and all(
-        is_over == was_over and same(seen, before)
-        for (seen, is_over), (before, was_over) in zip(one, other, strict=True)
-    )
+def _difference(one: list[_Moment], other: list[_Moment]) -> str:
+    """Where the second trail first differs from the first, and where it differs most; empty if
+    they are the same.
+    """
+    found = [
+        (step, gap)
+        for step, (before, after) in enumerate(zip(one, other, strict=False))
+        if (gap := _gap(before, after)) is not None
+    ]
+    if not found:
+        return ""
+    (first, gap), numbers = found[0], [each for each in found if np.isfinite(each[1].by)]
+    later, most = max(numbers, key=lambda each: each[1].by, default=found[0])
+    more = f", and by the most at step {later}, where {most}" if most.by > gap.by else ""
+    return f"first at step {first}, where {gap}{more}."
+
+
+def _gap(before: _Moment, after: _Moment) -> Difference | None:
+    for name, was, now in zip(_FLAGS, before[1], after[1], strict=True):
+        if was != now:
+            return Difference(np.inf, f"{name} is {now} instead of {was}")
+    return difference(before[0], after[0])
 
 
 @dataclass(frozen=True)

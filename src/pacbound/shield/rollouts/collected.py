@@ -359,8 +359,8 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     progress
         Called with the share of the rollouts that are done.
     **task
-        Where no `Task` is passed, its keywords: `horizon`, `backup_steps`, `success`,
-        `rests_when_terminated`, `environment_options`, `identity`.
+        Where no `Task` is passed, its keywords: `horizon`, `backup_steps`, `success`, `unsafe`,
+        `restore`, `rests_when_terminated`, `environment_options`, `identity`.
 
     Returns
     -------

@@ -270,7 +270,7 @@ def run_shielded(  # noqa: PLR0913, RUF100
         "name": str(name),
         "thresholds": [encode_float(value) for value in thresholds],
     }
-    rehearse(whole, fixed, trust_clearance=False)
+    rehearse(whole, fixed, trust_clearance=False, restores=False)
     return ShieldedRollouts(**collect(partial(_chunk, whole, thresholds), fixed, workers, plan))
 
 

@@ -21,15 +21,18 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.actor import Actor
 from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.identity import UNIDENTIFIED, digest_of, name_of
-from pacbound.shield.rollouts.world import Environment, World, make_world, registered
+from pacbound.shield.rollouts.world import (
+    RESTORES,
+    Asked,
+    Environment,
+    World,
+    make_world,
+    registered,
+)
 from pacbound.stats.arguments import whole_number, whole_numbers
 
-# The key of `info` that says whether the goal was reached, or a function of the environment and
-# `info`.
-Success = str | Callable[[Any, Mapping[str, Any]], Any]
-
 # What is told from others by its identity.
-PARTS = ("environment", "environment_options", "policy", "backup", "danger", "success")
+PARTS = ("environment", "environment_options", "policy", "backup", "danger", "success", "unsafe")
 
 
 # The step of the backup that is simulated from the start; the one that labels state t has step t +
@@ -107,7 +110,9 @@ class TaskOptions(TypedDict, total=False):
 
     horizon: int
     backup_steps: int
-    success: Success
+    success: Asked
+    unsafe: Asked | None
+    restore: str
     rests_when_terminated: bool
     environment_options: Mapping[str, Any]
     identity: str | Mapping[str, str] | None
@@ -124,7 +129,8 @@ class Task:
     ----------
     environment
         The name of a registered Gymnasium environment, or a function that makes one, called in each
-        worker. It follows `pacbound.shield.protocol.Restorable`.
+        worker. It follows `pacbound.shield.protocol.Restorable`, or `unsafe` and `restore` say what
+        it does not.
     policy, backup, danger
         As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger`
         may be None while there is no danger model yet.
@@ -136,6 +142,18 @@ class Task:
     success
         The key of `info` that says that the goal is reached, or a function of the environment and
         `info`.
+    unsafe
+        The same for what must not happen: `"crashed"`, or `lambda env, info: info["crashed"]`. It
+        is asked after every step, and after the reset, where `info` may be silent. Without it the
+        environment's `is_unsafe()` is asked.
+    restore
+        How the environment goes back to where it was after a backup was simulated. `"own"`: by its
+        methods `save_state` and `restore_state`. `"deepcopy"`: each simulation begins with a deep
+        copy of the environment and all its wrappers, which suits those written in Python and those
+        of MuJoCo in gymnasium. `"replay"`: by `reset(seed=...)` and all actions again, which suits
+        any environment that its seed decides, and costs as many steps again as the rollout has so
+        far: over a whole rollout they grow with the square of the horizon. The rehearsal tries
+        the way that is chosen, and says where the environment goes on differently.
     rests_when_terminated
         Whether a terminated environment is at rest, as a game that is over: the backup is then not
         simulated any further.
@@ -193,7 +211,9 @@ class Task:
     danger: Any = None
     horizon: int = field(kw_only=True)
     backup_steps: int = field(default=1000, kw_only=True)
-    success: Success = field(default="success", kw_only=True)
+    success: Asked = field(default="success", kw_only=True)
+    unsafe: Asked | None = field(default=None, kw_only=True)
+    restore: str = field(default="own", kw_only=True)
     rests_when_terminated: bool = field(default=False, kw_only=True)
     environment_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     identity: str | Mapping[str, str] | None = field(default=None, kw_only=True)
@@ -201,9 +221,15 @@ class Task:
     def __post_init__(self) -> None:
         whole_number(self.horizon, "horizon", least=1)
         whole_number(self.backup_steps, "backup_steps", least=1)
-        if not isinstance(self.success, str) and not callable(self.success):
-            raise InvalidTypeError.of(
-                "success", self.success, "a key of info, or a function of the environment and info"
+        for name in {"success", "unsafe"} & set(self._parts):
+            asked = getattr(self, name)
+            if not isinstance(asked, str) and not callable(asked):
+                raise InvalidTypeError.of(
+                    name, asked, "a key of info, or a function of the environment and info"
+                )
+        if self.restore not in RESTORES:
+            raise InvalidValueError(
+                f"restore={self.restore!r}: expected {', '.join(map(repr, RESTORES))}."
             )
         for role in ("policy", "backup"):
             if not isinstance(getattr(self, role), PerRollout):
@@ -214,7 +240,9 @@ class Task:
 
     def world(self) -> World:
         """A new environment."""
-        return make_world(self.environment, self.environment_options)
+        return make_world(
+            self.environment, self.environment_options, restore=self.restore, unsafe=self.unsafe
+        )
 
     def policy_of(self, seed: int) -> Actor:
         """The policy of one rollout."""
@@ -261,15 +289,21 @@ class Task:
         """What tells this task from others, to be written down. Parts of which nothing can tell
         that are listed.
         """
-        told = {part: self._identity_of(part) for part in PARTS}
+        told = {part: self._identity_of(part) for part in self._parts}
         names = {part: f"{self._name_of(part)} {known or ''}" for part, known in told.items()}
         return {
             **{part: name.strip() for part, name in names.items()},
             "horizon": int(self.horizon),
             "backup_steps": int(self.backup_steps),
             "rests_when_terminated": bool(self.rests_when_terminated),
+            "restore": self.restore,
             UNIDENTIFIED: [part for part, known in told.items() if known is None],
         }
+
+    @property
+    def _parts(self) -> list[str]:
+        """Those that tell the task from others; without `unsafe` the environment says it."""
+        return [part for part in PARTS if part != "unsafe" or self.unsafe is not None]
 
     def _identity_of(self, part: str) -> str | None:
         if isinstance(self.identity, str):
