@@ -34,16 +34,22 @@ class Kept(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.messages.append(record.getMessage())
 
+    @classmethod
+    @contextlib.contextmanager
+    def listening(cls) -> Iterator[None]:
+        """asyncio logs what nobody waited for: exceptions never retrieved, tasks destroyed while
+        pending."""
+        kept = cls()
+        logging.getLogger("asyncio").addHandler(kept)
+        yield
+        logging.getLogger("asyncio").removeHandler(kept)
+        assert kept.messages == []
+
 
 @pytest.fixture(autouse=True)
 def _no_task_is_left_behind() -> Iterator[None]:
-    """asyncio logs what nobody waited for: exceptions never retrieved, tasks destroyed while
-    pending."""
-    kept = Kept()
-    logging.getLogger("asyncio").addHandler(kept)
-    yield
-    logging.getLogger("asyncio").removeHandler(kept)
-    assert kept.messages == []
+    with Kept.listening():
+        yield
 
 
 class Remote:
@@ -397,7 +403,7 @@ def test_the_first_failure_cancels_the_rest_and_carries_what_was_finished() -> N
         _breaks_at(5, lambda item: Answer(item, 1.0)),
         lambda item: {5: 0.1, 6: 60.0}.get(item, 0.0),
     )
-    cascade = AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3)
+    cascade = AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3, retries=0)
     with pytest.raises(
         ModelError, match=r"Model 0 \(Remote\) failed on item 5: ConnectionError: no route to host"
     ) as caught:
@@ -422,7 +428,7 @@ def test_a_stream_that_fails_carries_what_was_finished_and_not_handed_out() -> N
         _breaks_at(2, lambda item: Answer(item, 1.0)),
         lambda item: {1: 60.0, 2: 0.1}.get(item, 0.0),
     )
-    cascade = AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=4)
+    cascade = AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=4, retries=0)
     seen: list[int] = []
 
     async def consume() -> None:
@@ -439,7 +445,7 @@ def test_a_stream_that_fails_carries_what_was_finished_and_not_handed_out() -> N
 
 def test_several_failures_at_once_raise_one_of_them() -> None:
     with pytest.raises(ModelError, match="item"):
-        asyncio.run(AsyncCascade([Remote(_broken), Remote(_slow)], [0.5]).run(range(20)))
+        asyncio.run(AsyncCascade([Remote(_broken), Remote(_slow)], [0.5], pause=0).run(range(20)))
 
 
 def test_a_failing_fast_model_hands_its_items_to_the_slow_one_where_asked_to() -> None:
@@ -447,6 +453,7 @@ def test_a_failing_fast_model_hands_its_items_to_the_slow_one_where_asked_to() -
         [Remote(_breaks_at(4, lambda item: Answer(item, 1.0))), Remote(_slow)],
         [0.5],
         on_error="slow",
+        pause=0,
     )
     result = asyncio.run(cascade.run(range(8)))
     assert result.exits.tolist() == [0, 0, 0, 0, 1, 0, 0, 0]
@@ -457,7 +464,10 @@ def test_a_failing_fast_model_hands_its_items_to_the_slow_one_where_asked_to() -
 def test_a_failed_item_goes_to_the_last_model_and_not_to_the_one_between() -> None:
     middle = Remote(lambda item: Answer("middle", 1.0))
     cascade = AsyncCascade(
-        [Remote(_broken), middle, Remote(lambda item: Answer("slow"))], [0.5, 0.5], on_error="slow"
+        [Remote(_broken), middle, Remote(lambda item: Answer("slow"))],
+        [0.5, 0.5],
+        on_error="slow",
+        retries=0,
     )
     routed = asyncio.run(cascade.route(0))
     assert (routed.prediction, routed.exit, routed.failed) == ("slow", 2, (0,))
@@ -477,13 +487,24 @@ def test_what_is_no_answer_is_a_failure_too(answer: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize("on_error", ["raise", "slow"])
-def test_a_failure_of_the_last_model_raises(on_error: Any) -> None:
+def test_a_failure_of_the_last_model_raises_or_leaves_the_item_out() -> None:
+    models: list[Model] = [Remote(_broken), Remote(_breaks_at(7, _slow))]
     with pytest.raises(ModelError, match=r"Model 1 \(Remote\) failed on item 0") as caught:
-        asyncio.run(
-            AsyncCascade([Remote(_broken), Remote(_broken)], [np.inf], on_error=on_error).run([7])
-        )
+        asyncio.run(AsyncCascade(models, [np.inf], retries=0).run([7]))
     assert caught.value.model == 1
+    cascade = AsyncCascade(models, [np.inf], on_error="slow", retries=0)
+    result = asyncio.run(cascade.run([6, 7, 8]))
+    assert result.predictions.tolist() == [1, None, 3]
+    assert result.exits.tolist() == [1, -1, 1]
+    assert result.left_out.tolist() == [1]
+    assert [(f.index, f.item, f.model) for f in result.failures] == [(1, 7, 1)]
+    routed = _streamed(cascade, [6, 7])
+    assert [r.left_out for r in routed] == [False, True]
+    assert routed[1].failures[0].reason == (
+        "Model 1 (Remote) failed on item 1: ConnectionError: no route to host"
+    )
+    assert cascade.statistics.left_out == 2
+    assert cascade.statistics.failed.tolist() == [0, 2]
 
 
 def test_a_call_that_takes_too_long_has_failed() -> None:
@@ -491,10 +512,14 @@ def test_a_call_that_takes_too_long_has_failed() -> None:
     with pytest.raises(
         ModelError, match=r"Model 0 \(Remote\) failed on item 0: no answer within 0.01 s"
     ) as caught:
-        asyncio.run(AsyncCascade([fast, Remote(_slow)], [0.5], timeout=0.01).run([0]))
+        asyncio.run(AsyncCascade([fast, Remote(_slow)], [0.5], timeout=0.01, retries=0).run([0]))
     assert isinstance(caught.value.__cause__, TimeoutError)
     cascade = AsyncCascade(
-        [fast, Remote(_slow, lambda item: 0.03)], [0.5], timeout=[0.01, None], on_error="slow"
+        [fast, Remote(_slow, lambda item: 0.03)],
+        [0.5],
+        timeout=[0.01, None],
+        on_error="slow",
+        retries=0,
     )
     assert asyncio.run(cascade.predict_exits([0, 1])).tolist() == [1, 1]
     assert cascade.statistics.failed.tolist() == [2, 0]
@@ -533,7 +558,7 @@ def test_answers_of_another_kind_than_those_before_are_refused() -> None:
 # arguments
 
 
-@pytest.mark.parametrize("on_error", ["raise", "slow"])
+@pytest.mark.parametrize("on_error", ["raise", "slow", "skip"])
 def test_a_function_that_cannot_be_awaited_is_refused_with_the_remedy(on_error: Any) -> None:
     blocking: Any = _fast
     with pytest.raises(

@@ -1,3 +1,4 @@
+from pacbound.cascade.asking import Asking as Asking
 from pacbound.cascade.async_routing import AsyncCascade as AsyncCascade
 from pacbound.cascade.batches.answering import answer_batch as answer_batch
 from pacbound.cascade.batches.answering import answer_batch_async as answer_batch_async
@@ -16,6 +17,7 @@ from pacbound.cascade.labelling.walks import LabelProgress as LabelProgress
 from pacbound.cascade.routing import Cascade as Cascade
 from pacbound.cascade.routing import CascadeResult as CascadeResult
 from pacbound.cascade.routing import CascadeStatistics as CascadeStatistics
+from pacbound.cascade.routing import Failure as Failure
 from pacbound.cascade.routing import Routed as Routed
 from pacbound.cascade.stages import Answer as Answer
 from pacbound.cascade.stages import Answers as Answers

@@ -1,5 +1,5 @@
-"""Asking models: several items at a time, never more than a given number at once, and again after a
-failure.
+"""Asking models behind a network: several items at a time, never more than a given number at once
+or in a second, and again after a failure that may pass.
 
 An item is taken from the source when there is room for it, and holds its room until its result has
 been handed out: a slow consumer, or a slow item that others wait behind, holds back the source
@@ -21,22 +21,35 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
+from email.utils import parsedate_to_datetime
 from inspect import isawaitable
-from time import perf_counter
-from typing import Any, Generic, Protocol, TypeVar
+from math import inf
+from typing import Any, Final, Generic, Protocol, TypedDict, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pacbound.cascade.stages import Stage, is_count
+from pacbound.cascade.sessions import SessionLock
+from pacbound.cascade.stages import is_count
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
-from pacbound.stats.arguments import real_number, whole_number
+from pacbound.stats.arguments import generator
 
 Items = Iterable[Any] | AsyncIterable[Any]
-Gates = WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]]
 T = TypeVar("T")
+
+# Answers of a server that may be another one a moment later: too slow, in conflict, too early, too
+# many requests; and all from 500 on.
+PASSING: Final = (408, 409, 425, 429)
+
+# The program is wrong, and will be again.
+PROGRAM_ERRORS: Final = (
+    AttributeError,
+    ImportError,
+    NameError,
+    NotImplementedError,
+    TypeError,
+)
 
 
 class Indexed(Protocol):
@@ -49,109 +62,376 @@ class Indexed(Protocol):
 Result = TypeVar("Result", bound=Indexed)
 
 
-@dataclass(frozen=True)
-class Retry:
-    """How often a call that failed is repeated, and the seconds before the first repetition, which
-    double each time.
+class AskingOptions(TypedDict, total=False):
+    """The options of `Asking`, where a function takes them itself."""
+
+    concurrency: Any
+    per_second: Any
+    timeout: Any
+    retries: Any
+    pause: Any
+    longest_wait: Any
+    retry_if: Any
+
+
+class NotAwaitableError(InvalidTypeError):
+    """What was called cannot be awaited."""
+
+
+class Asking:
+    """How a model behind a network is asked: how many requests at once and in a second, how long
+    one may take, and which failures are tried again, when and how often.
+
+    The limits hold for the object. Whatever is given the same one shares them: the models of a
+    cascade that one server hosts, a cascade and a batch.
+
+    After a failure that may pass, a request waits and is sent again. The wait is random, between
+    half of a time and the whole of it, which doubles with each try. A server that asks for a longer
+    one, by `Retry-After` in seconds or as a date, gets it, and all requests of the object wait as
+    long. What the server asks is read from the exception: its `retry_after`, or the headers of its
+    `response`, as httpx, requests, aiohttp, openai and LiteLLM have them. Clients that try again by
+    themselves should be told not to (`max_retries=0`), or tries multiply.
+
+    A request that timed out may have been answered, and be paid for, all the same.
+
+    Parameters
+    ----------
+    concurrency : int, default=8
+        The most requests under way at once, in one event loop.
+    per_second : float, optional
+        The most requests that are started in a second, tries after failures among them: any two
+        starts are at least 1 / per_second seconds apart, in all threads of the process.
+    timeout : float, optional
+        Seconds after which a request has failed. Waiting for a turn does not count.
+    retries : int, default=2
+        How often a request that failed is sent again.
+    pause : float, default=1.0
+        Seconds before the first repetition at the most; the time doubles with each.
+    longest_wait : float, default=60.0
+        The most seconds between two tries. A server that asks for more is not asked again.
+    retry_if : callable, optional
+        Says of an exception whether another try is worth it. If left out: errors with an HTTP
+        status are tried again if it is 408, 409, 425, 429 or from 500 on, and others unless they
+        are mistakes in a program (TypeError, AttributeError, …).
+    rng : numpy.random.Generator, optional
+        Draws the random part of the waits.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If an option is not one; the message names it.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from pacbound.cascade import Answer, AsyncCascade
+    >>> answers = iter([ConnectionError("busy"), Answer("refund", 0.98)])
+    >>> async def small(text):
+    ...     answer = next(answers)
+    ...     if isinstance(answer, Exception):
+    ...         raise answer
+    ...     return answer
+    >>> async def large(text):
+    ...     return Answer("refund")
+    >>> asking = Asking(per_second=20, timeout=30, retries=4, pause=0.01)
+    >>> router = AsyncCascade([small, large], [0.9], asking=asking)
+    >>> asyncio.run(router.route("my money back")).prediction
+    'refund'
     """
 
-    times: int
-    pause: float
+    def __init__(
+        self,
+        *,
+        concurrency: int = 8,
+        per_second: float | None = None,
+        timeout: float | None = None,
+        retries: int = 2,
+        pause: float = 1.0,
+        longest_wait: float = 60.0,
+        retry_if: Callable[[BaseException], bool] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        _require(is_count(concurrency), "an integer from 1", concurrency=concurrency)
+        _require(_is_positive(per_second), "a number above 0, or None", per_second=per_second)
+        _require(_is_positive(timeout), "seconds above 0, or None", timeout=timeout)
+        whole = _is_seconds(retries) and retries == int(retries)
+        _require(whole, "an integer from 0", retries=retries)
+        _require(_is_seconds(pause), "seconds from 0", pause=pause)
+        _require(_is_seconds(longest_wait), "seconds from 0", longest_wait=longest_wait)
+        _require(retry_if is None or callable(retry_if), "a function", retry_if=retry_if)
+        self.concurrency, self.timeout, self.retries = int(concurrency), timeout, int(retries)
+        self._pause, self._longest_wait = float(pause), float(longest_wait)
+        self._worth = retry_if or worth_retrying
+        self._rng = np.random.default_rng() if rng is None else generator(rng)
+        self._pace = _Pace(per_second)
+        self._rooms: _Rooms = WeakKeyDictionary()
 
-    @classmethod
-    def of(cls, retries: Any, pause: Any) -> Retry:
-        """The policy that was asked for, checked."""
-        wait = real_number(pause, "pause", "a number of seconds")
-        return cls(whole_number(retries, "retries"), max(0.0, wait))
-
-    def called(self, ask: Callable[[], T], failure: Callable[[Exception], Exception]) -> T:
-        """What `ask` gives; if it fails to the last, `failure` says so."""
-        waits = self._waits()
+    def called(self, ask: Callable[[], T], failure: Callable[[str], Exception]) -> T:
+        """What `ask` gives; if it fails to the last, `failure` makes the error of the reason."""
+        tries = 0
         while True:
+            while wait := self._pace.wait():
+                time.sleep(wait)
             try:
                 return ask()
             except Exception as error:
-                wait = next(waits, None)
-                if wait is None:
-                    raise failure(error) from error
+                tries += 1
+                wait = self._wait(error, tries, failure)
             time.sleep(wait)
 
     async def awaited(
-        self, ask: Callable[[], Awaitable[T]], failure: Callable[[Exception], Exception]
+        self, ask: Callable[[], Awaitable[T]], failure: Callable[[str], Exception]
     ) -> T:
-        """The same of what must be awaited."""
-        waits = self._waits()
+        """The same of what must be awaited. Only a cancellation from outside cancels it: a
+        CancelledError that `ask` raises itself is a failure like others.
+        """
+        task = asyncio.current_task()
+        cancelled, tries = task.cancelling() if task else 0, 0
         while True:
             try:
-                return await ask()
-            except Exception as error:
-                wait = next(waits, None)
-                if wait is None:
-                    raise failure(error) from error
+                async with self._turn():
+                    answer = await self._in_time(ask)
+                if task and task.cancelling() > cancelled:
+                    # It was swallowed.
+                    raise asyncio.CancelledError
+                return answer
+            except NotAwaitableError:
+                raise
+            except (Exception, asyncio.CancelledError) as error:
+                if task and task.cancelling() > cancelled:
+                    raise
+                tries += 1
+                wait = self._wait(error, tries, failure)
             await asyncio.sleep(wait)
 
-    def _waits(self) -> Iterator[float]:
-        """The seconds to wait before each repetition."""
-        for time_ in range(self.times):
-            yield self.pause * 2.0**time_
-
-
-class Calls:
-    """Calls of the models of a cascade: how many of each may be under way in an event loop, and
-    after how many seconds one has failed.
-    """
-
-    def __init__(self, n_models: int, concurrency: Any, timeout: Any) -> None:
-        self._limits = _per_model(
-            concurrency, n_models, "concurrency", is_count, "an integer from 1"
+    def _turn(self) -> _Turn:
+        room = self._rooms.setdefault(
+            asyncio.get_running_loop(), (asyncio.Semaphore(self.concurrency), asyncio.Lock())
         )
-        self._timeouts = _per_model(
-            timeout, n_models, "timeout", _is_timeout, "seconds above 0, or None"
-        )
-        self.window = self._limits[0] if is_count(concurrency) else sum(self._limits)
-        self._gates: Gates = WeakKeyDictionary()
+        return _Turn(*room, self._pace)
 
-    async def output(self, stage: Stage, index: int, item: Any, seconds: list[float]) -> Any:
-        """What a model gives for an item; `seconds` takes how long it took."""
-        limit = self._timeouts[stage.place]
-        async with self._gate(stage):
-            started = perf_counter()
-            try:
-                async with asyncio.timeout(limit) as clock:
-                    called = stage.model(item)
-                    output = await called if isawaitable(called) else called
-            except Exception as error:
-                what = (
-                    f"no answer within {limit} s"
-                    if clock.expired()
-                    else f"{type(error).__name__}: {error}"
-                )
-                raise stage.error(f"failed on item {index}: {what}", row=index) from error
-            finally:
-                seconds[stage.place] = perf_counter() - started
-        if not isawaitable(called):
-            raise InvalidTypeError(
-                f"Model {stage} gave a {type(output).__name__} that cannot be awaited: expected an "
-                "async function. Call a blocking one in a thread, `async def model(item): return "
-                "await asyncio.to_thread(blocking, item)`."
-            )
-        return output
+    async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(self.timeout) as clock:
+                # In a task of its own, so that what cancels itself does not cancel its caller.
+                return await asyncio.ensure_future(ask())
+        except TimeoutError as error:
+            if clock.expired():
+                raise _TooLateError(f"no answer within {self.timeout} s") from error
+            raise
 
-    def _gate(self, stage: Stage) -> asyncio.Semaphore:
-        """What bounds the calls of a model. A semaphore belongs to one event loop, so each loop has
-        its own.
-        """
-        gates = self._gates.setdefault(
-            asyncio.get_running_loop(), [asyncio.Semaphore(limit) for limit in self._limits]
-        )
-        return gates[stage.place]
+    def _wait(self, error: BaseException, tries: int, failure: Callable[[str], Exception]) -> float:
+        """The seconds until the next try; raises if there is none."""
+        after = retry_after(error) or 0.0
+        if after <= self._longest_wait:
+            self._pace.hold(after)
+        if tries > self.retries or not self._worth(error) or after > self._longest_wait:
+            said = str(error) if isinstance(error, _TooLateError) else _shown(error)
+            wish = f"; it asks to wait {after:g} s" if after > self._longest_wait else ""
+            raise failure(f"{said}{wish}{f' ({tries} tries)' if tries > 1 else ''}") from error
+        most = min(self._pause * 2.0 ** min(tries - 1, 60), self._longest_wait)
+        return max(after, most / 2) + most / 2 * float(self._rng.random())
 
     def __getstate__(self) -> dict[str, Any]:
         # Event loops, and what waits in them, stay where they are.
-        return {**vars(self), "_gates": None}
+        return {**vars(self), "_rooms": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _gates=WeakKeyDictionary())
+        vars(self).update(state, _rooms=WeakKeyDictionary())
+
+    def __repr__(self) -> str:
+        return (
+            f"Asking(concurrency={self.concurrency}, per_second={self._pace.per_second}, "
+            f"timeout={self.timeout}, retries={self.retries})"
+        )
+
+
+_Rooms = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[asyncio.Semaphore, asyncio.Lock]]
+
+
+class _TooLateError(TimeoutError):
+    """The clock of an `Asking` ran out."""
+
+
+class _Pace:
+    """When the next request may start: never two closer than they may be, by the clock at which
+    they do start, and none while a server asks to wait.
+    """
+
+    def __init__(self, per_second: float | None) -> None:
+        self.per_second = per_second
+        self._gap = 0.0 if per_second is None else 1.0 / per_second
+        self._next, self._lock = -inf, SessionLock()
+
+    def wait(self) -> float:
+        """0 if a request may start now, and then it has; or the seconds until one may."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._next:
+                return self._next - now
+            self._next = now + self._gap
+            return 0.0
+
+    def hold(self, seconds: float) -> None:
+        """Let nothing start for so long."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds) if seconds else self._next
+
+    def __reduce__(self) -> tuple[type[_Pace], tuple[float | None]]:
+        # Another process has another clock.
+        return _Pace, (self.per_second,)
+
+
+class _Turn:
+    """One of the places for requests under way, taken when it may start."""
+
+    def __init__(self, places: asyncio.Semaphore, queue: asyncio.Lock, pace: _Pace) -> None:
+        self._places, self._queue, self._pace = places, queue, pace
+
+    async def __aenter__(self) -> None:
+        await self._places.acquire()
+        try:
+            # One after the other: otherwise all that wait would wake at each start.
+            async with self._queue:
+                while wait := self._pace.wait():
+                    await asyncio.sleep(wait)
+        except BaseException:
+            self._places.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._places.release()
+
+
+def asking_each(n_models: int, asking: Any, options: Mapping[str, Any]) -> list[Asking]:
+    """How each model is asked: by one `Asking` for all, one for each, or one of its own for each
+    from the options.
+    """
+    refuse_strange(options, AskingOptions, "an option of Asking")
+    if asking is None:
+        columns = {name: _per_model(name, value, n_models) for name, value in options.items()}
+        return [
+            Asking(**{name: values[place] for name, values in columns.items()})
+            for place in range(n_models)
+        ]
+    given = list(asking) if isinstance(asking, Sequence) else [asking] * n_models
+    if options or len(given) != n_models or not all(isinstance(one, Asking) for one in given):
+        raise InvalidTypeError(
+            f"asking={asking!r} beside {', '.join(options) or 'no option'}: expected an Asking, "
+            f"or {n_models} of these, one for each model, and no other option of how to ask."
+        )
+    return given
+
+
+def most_at_once(each: Sequence[Asking]) -> int:
+    """How many requests may be under way at all models together."""
+    return sum({id(one): one.concurrency for one in each}.values())
+
+
+def one_asking(asking: Any, options: Mapping[str, Any]) -> Asking:
+    """How a single model is asked."""
+    return asking_each(1, asking, options)[0]
+
+
+def refuse_strange(options: Mapping[str, Any], known: Any, what: str) -> None:
+    """Raise for an option that is not among those of a typed dictionary."""
+    strange = next((name for name in options if name not in known.__annotations__), None)
+    if strange is not None:
+        raise InvalidTypeError(
+            f"{strange} is not {what}: expected {', '.join(sorted(known.__annotations__))}."
+        )
+
+
+def awaitable(called: Any, who: str, remedy: str) -> Awaitable[Any]:
+    """What was called, if it can be awaited."""
+    if not isawaitable(called):
+        raise NotAwaitableError(
+            f"{who} gave a {type(called).__name__} that cannot be awaited: expected an async "
+            f"function. {remedy}"
+        )
+    return called
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """Whether a request that failed with `error` may succeed a moment later."""
+    status = _status(error)
+    if status is not None:
+        return status in PASSING or status >= 500
+    return not isinstance(error, PROGRAM_ERRORS)
+
+
+def retry_after(error: BaseException) -> float | None:
+    """The seconds that a server asks to wait, as the exception of its client tells it; None if it
+    does not ask.
+    """
+    for one in _causes(error):
+        headers = _headers(one)
+        asked = (
+            (getattr(one, "retry_after", None), 1.0),
+            (headers.get("retry-after-ms"), 1e-3),
+            (headers.get("retry-after"), 1.0),
+        )
+        for value, unit in asked:
+            seconds = _seconds(value, headers.get("date"))
+            if seconds is not None:
+                return seconds * unit
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, and what it was raised from: whoever wraps errors of a client keeps what they
+    know.
+    """
+    seen: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in seen:
+        seen.append(found)
+        yield found
+        found = found.__cause__
+
+
+def _owners(error: BaseException) -> tuple[Any, Any]:
+    return error, getattr(error, "response", None)
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status of an error, wherever its client keeps it."""
+    for one in _causes(error):
+        for owner in _owners(one):
+            for name in ("status_code", "status", "code"):
+                status: Any = getattr(owner, name, None)
+                if is_count(status) and 400 <= int(status) < 600:
+                    return int(status)
+    return None
+
+
+def _headers(error: BaseException) -> dict[str, Any]:
+    for owner in _owners(error):
+        for name in ("headers", "litellm_response_headers"):
+            found: Any = getattr(owner, name, None)
+            if hasattr(found, "items"):
+                return {str(key).lower(): value for key, value in found.items()}
+    return {}
+
+
+def _seconds(value: Any, date: Any) -> float | None:
+    """Seconds from a number, as text too, or from an HTTP date, by the server's clock where it
+    tells its time.
+    """
+    with suppress(TypeError, ValueError, OverflowError):
+        seconds = float(value)
+        return seconds if 0 <= seconds < inf else None
+    with suppress(TypeError, ValueError, AttributeError):
+        moment = parsedate_to_datetime(value).timestamp()
+        now = time.time()
+        with suppress(TypeError, ValueError, AttributeError):
+            now = parsedate_to_datetime(date).timestamp()
+        return max(0.0, moment - now)
+    return None
+
+
+def _shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 class BoundedStream(Generic[Result]):
@@ -243,26 +523,31 @@ def _require_items(items: Any) -> None:
         )
 
 
-def _per_model(
-    value: Any, n_models: int, name: str, legal: Callable[[Any], bool], what: str
-) -> list[Any]:
+def _per_model(name: str, value: Any, n_models: int) -> list[Any]:
     """One value for each model, from one for all of them or one for each."""
-    given = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
-    values = (
-        list(given)
-        if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
-        else [given] * n_models
-    )
-    if len(values) != n_models or not all(map(legal, values)):
+    given = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return [given] * n_models
+    if len(given) != n_models:
         raise InvalidValueError(
-            f"{name}={value!r}: expected {what}, or {n_models} of these, one for each model."
+            f"{name}={value!r}: expected one value, or {n_models}, one for each model."
         )
-    return values
+    return list(given)
 
 
-def _is_timeout(value: Any) -> bool:
-    return value is None or (
+def _require(legal: bool, what: str, **given: Any) -> None:  # noqa: FBT001
+    if not legal:
+        ((name, value),) = given.items()
+        raise InvalidValueError(f"{name}={value!r}: expected {what}.")
+
+
+def _is_positive(value: Any) -> bool:
+    return value is None or (_is_seconds(value) and bool(value > 0))
+
+
+def _is_seconds(value: Any) -> bool:
+    return (
         isinstance(value, (int, float, np.integer, np.floating))
         and not isinstance(value, bool)
-        and bool(value > 0)
+        and bool(0 <= value < inf)
     )

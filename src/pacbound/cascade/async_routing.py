@@ -2,8 +2,8 @@
 API, model servers.
 
 The rule is that of `Cascade`: an item exits where its float64 score is at or above the threshold. A
-model here takes one item and is awaited. Retrying is left to the model; waiting, order, limits and
-failures are handled here.
+model here takes one item and is awaited. How it is asked, and again after failures, is up to
+`Asking`; the order, and what becomes of items on which a model failed for good, is handled here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,28 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Sized
 from contextlib import aclosing
 from copy import deepcopy
-from typing import Any, Literal
+from time import perf_counter
+from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.asking import BoundedStream, Calls, Items
-from pacbound.cascade.routing import CascadeResult, CascadeStatistics, Routed
+from pacbound.cascade.asking import (
+    Asking,
+    AskingOptions,
+    BoundedStream,
+    Items,
+    asking_each,
+    awaitable,
+    most_at_once,
+)
+from pacbound.cascade.routing import (
+    LEFT_OUT,
+    CascadeResult,
+    CascadeStatistics,
+    Failure,
+    Routed,
+)
 from pacbound.cascade.stages import (
     ExitThresholds,
     SaidByModel,
@@ -35,6 +50,12 @@ from pacbound.tally.columns import as_column, as_names
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Groups = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
+OnError = Literal["raise", "slow", "skip"]
+
+IN_A_THREAD: Final = (
+    "Call a blocking one in a thread, `async def model(item): return await "
+    "asyncio.to_thread(blocking, item)`."
+)
 
 
 class AsyncCascade:
@@ -49,6 +70,15 @@ class AsyncCascade:
     A model is an async function of one item that gives an `Answer`, or one probability per class. A
     model whose threshold is +inf is not called at all.
 
+    An item that was left out was not answered, and the guarantee says nothing about an answer that
+    is not there. Let f be the share of items on which a model but the last failed, and l the share
+    that was left out. An item that the last model answers loses nothing against it, but `xi` is
+    net, and the answers that failed may have been gains that offset losses. So over all items, an
+    item that was left out taken as if the last model had answered it, at most `xi` + f is lost; if
+    an item that was left out counts as wrong, at most `xi` + f + l; and among the items that were
+    answered at most (`xi` + f) / (1 - l). Where f = 0, or where failures do not depend on what the
+    models would have answered, f may be left out of all three. `statistics` counts both.
+
     Parameters
     ----------
     models : sequence of async callables
@@ -58,20 +88,21 @@ class AsyncCascade:
         certificate that was read from a file is
         verified first, once, which can take seconds; one that does not follow from its own counts
         raises `CertificateError`.
-    concurrency : int or sequence of int, default=8
-        The most calls under way at each model, over all uses of this object in one event loop. One
-        `run` or `stream` holds at most that many items at a time; with one number per model, at
-        most their sum.
-    timeout : float, or sequence of float or None, optional
-        Seconds after which a call has failed, for all models or for each.
-    on_error : {"raise", "slow"}, default="raise"
-        "raise": the first failure cancels the rest and raises a `ModelError`; what was finished by
-        then is its `partial`. "slow": an item on which a model fails goes straight to the last
-        model, whose own failure raises. Such an item loses nothing against the slow model. But `xi`
-        is net: the failed answers may have been gains that offset losses, so what is lost is at
-        most `xi` plus the share of items that failed. `statistics.failed` counts them.
+    on_error : {"raise", "slow", "skip"}, default="raise"
+        What becomes of an item on which a model fails after all its tries. "raise": the run ends;
+        what is under way is cancelled, and what was finished by then is the `partial` of the
+        `ModelError`. "slow": it goes straight to the last model; if that fails, too, the item is
+        left out, with its reason. "skip": it is left out.
     classes : sequence, optional
         The names of the classes, for models that give probabilities.
+    asking : Asking, or one for each model, optional
+        How models are asked: limits, timeouts, tries. Models with the same `Asking` share its
+        limits.
+    **options
+        In place of `asking`, the options of `Asking`: `concurrency`, `per_second`, `timeout`,
+        `retries`, `pause`, `longest_wait`, `retry_if`, each one value or a list with one for each
+        model. Each model then has limits of its own. One `run` or `stream` holds at most
+        `concurrency` items at a time; where models have different ones, at most their sum.
 
     Raises
     ------
@@ -102,16 +133,18 @@ class AsyncCascade:
         models: Sequence[Callable[[Any], Awaitable[Any]]],
         certificate_or_thresholds: Thresholds,
         *,
-        concurrency: int | Sequence[int] = 8,
-        timeout: float | Sequence[float | None] | None = None,
-        on_error: Literal["raise", "slow"] = "raise",
+        on_error: OnError = "raise",
         classes: Any = None,
+        asking: Asking | Sequence[Asking] | None = None,
+        **options: Unpack[AskingOptions],
     ) -> None:
         self._stages = stages_of(models, unit="item")
         self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
-        self._on_error = one_of(on_error, ("raise", "slow"), "on_error")
+        self._on_error = one_of(on_error, ("raise", "slow", "skip"), "on_error")
         self._classes = None if classes is None else as_column(classes, "classes")
-        self._calls = Calls(len(self._stages), concurrency, timeout)
+        self._asking = asking_each(len(self._stages), asking, options)
+        same = asking is None and not np.ndim(options.get("concurrency", 0))
+        self._window = self._asking[0].concurrency if same else most_at_once(self._asking)
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -134,7 +167,7 @@ class AsyncCascade:
         Returns
         -------
         ndarray of shape (n,)
-            Class indices or names, in the order of the items.
+            Class indices or names, in the order of the items; None for an item that was left out.
 
         Raises
         ------
@@ -156,7 +189,7 @@ class AsyncCascade:
         Returns
         -------
         ndarray of shape (n,)
-            The place of the model: 0 for the fastest.
+            The place of the model: 0 for the fastest, -1 for an item that was left out.
 
         Raises
         ------
@@ -180,12 +213,13 @@ class AsyncCascade:
         Returns
         -------
         CascadeResult
-            All of it.
+            All of it; `failures` names each item on which a model failed, `left_out` those that
+            were not answered.
 
         Raises
         ------
         ModelError
-            At the first failure, unless it goes to the slow model; what was finished by then is its
+            At the first failure, with `on_error="raise"`; what was finished by then is its
             `partial`.
         """
         done: list[Routed] = []
@@ -221,7 +255,7 @@ class AsyncCascade:
         Yields
         ------
         Routed
-            The answer for each item.
+            The answer for each item; one that was left out says so.
         """
         async with aclosing(self._streamed(items, groups).results(ordered=ordered)) as results:
             async for routed in results:
@@ -229,8 +263,8 @@ class AsyncCascade:
                 yield routed
 
     async def route(self, item: Any, *, group: Any = None) -> Routed:
-        """The answer for one item, for servers that have one at a time; `concurrency` holds over
-        all of them together.
+        """The answer for one item, for servers that have one at a time; the limits hold over all of
+        them together.
 
         Parameters
         ----------
@@ -243,8 +277,14 @@ class AsyncCascade:
         -------
         Routed
             The answer.
+
+        Raises
+        ------
+        ModelError
+            If there is no answer: a model failed, and `on_error` does not send the item to the last
+            one, or that failed itself.
         """
-        routed = await self._route(0, item, self._exits.of_item(group))
+        routed = await self._route(0, item, self._exits.of_item(group), leave_out=False)
         self._count([routed])
         return routed
 
@@ -262,35 +302,57 @@ class AsyncCascade:
                 if index >= len(names):
                     raise InvalidValueError(f"Item {index} has no group: groups has {len(names)}.")
                 group = names[index]
-            return await self._route(index, item, self._exits.of_item(group))
+            limits = self._exits.of_item(group)
+            return await self._route(index, item, limits, leave_out=self._on_error != "raise")
 
-        return BoundedStream(route, items, limit=self._calls.window)
+        return BoundedStream(route, items, limit=self._window)
 
-    async def _route(self, index: int, item: Any, limits: Floats) -> Routed:
-        seconds, failed = [0.0] * len(self._stages), list[int]()
+    async def _route(self, index: int, item: Any, limits: Floats, *, leave_out: bool) -> Routed:
+        """The answer for an item. If there is none, it is left out, or raises."""
+        seconds, failures = [0.0] * len(self._stages), list[Failure]()
         earlier: list[tuple[Stage, SaidByModel]] = []
         for stage in self._stages:
             limit = -np.inf if stage.last else limits[stage.place]
-            if limit == np.inf or (failed and not stage.last):
+            if limit == np.inf or (failures and not stage.last):
                 continue
             try:
-                output = await self._calls.output(stage, index, item, seconds)
-                reading = read_item(stage, output, index, self._classes)
+                reading = await self._said(stage, index, item, seconds)
                 require_same_classes(earlier, stage, reading)
-            except ModelError:
-                if stage.last or self._on_error == "raise":
-                    raise
-                failed.append(stage.place)
-                continue
+            except ModelError as error:
+                failures.append(Failure(index, item, stage.place, str(error)))
+                self.statistics.failed_on(failures[-1])
+                if self._on_error == "slow" and not stage.last:
+                    continue
+                if leave_out:
+                    spent = tuple(seconds)
+                    return Routed(index, item, None, LEFT_OUT, np.nan, spent, tuple(failures))
+                raise
             earlier.append((stage, reading))
             if stage.last or reading.confidence[0] >= limit:
                 break
         label, confidence = reading.labels[0], float(reading.confidence[0])
         plain = label.item() if isinstance(label, np.generic) else label
-        return Routed(index, item, plain, stage.place, confidence, tuple(seconds), tuple(failed))
+        return Routed(index, item, plain, stage.place, confidence, tuple(seconds), tuple(failures))
+
+    async def _said(self, stage: Stage, index: int, item: Any, seconds: list[float]) -> SaidByModel:
+        """What a model says about an item; `seconds` takes how long it took."""
+
+        async def ask() -> Any:
+            started = perf_counter()
+            try:
+                return await awaitable(stage.model(item), f"Model {stage}", IN_A_THREAD)
+            finally:
+                seconds[stage.place] += perf_counter() - started
+
+        def failure(reason: str) -> ModelError:
+            return stage.error(f"failed on item {index}: {reason}", row=index)
+
+        output = await self._asking[stage.place].awaited(ask, failure)
+        return read_item(stage, output, index, self._classes)
 
     def _count(self, done: Sequence[Routed]) -> None:
-        self.statistics.add(*_totals(done, len(self._stages)))
+        answered, seconds = _totals(done, len(self._stages))
+        self.statistics.add(answered, seconds, left_out=sum(routed.left_out for routed in done))
 
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages, self._exits)})"
@@ -299,25 +361,22 @@ class AsyncCascade:
 def _joined(done: Sequence[Routed], n_models: int) -> CascadeResult:
     exits = np.array([routed.exit for routed in done], dtype=np.intp)
     confidences = np.array([routed.confidence for routed in done], dtype=np.float64)
-    _, seconds, failed = _totals(done, n_models)
     return CascadeResult(
-        _column([routed.prediction for routed in done]), exits, confidences, seconds, failed
+        _column([routed.prediction for routed in done]),
+        exits,
+        confidences,
+        _totals(done, n_models)[1],
+        tuple(failure for routed in done for failure in routed.failures),
     )
 
 
-def _totals(
-    done: Sequence[Routed], n_models: int
-) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
-    answered, failed, seconds = (
-        np.zeros(n_models, dtype=np.int64),
-        np.zeros(n_models, dtype=np.int64),
-        np.zeros(n_models),
-    )
+def _totals(done: Sequence[Routed], n_models: int) -> tuple[NDArray[np.int64], Floats]:
+    answered, seconds = np.zeros(n_models, dtype=np.int64), np.zeros(n_models)
     for routed in done:
-        answered[routed.exit] += 1
+        if not routed.left_out:
+            answered[routed.exit] += 1
         seconds += routed.seconds
-        failed[list(routed.failed)] += 1
-    return answered, seconds, failed
+    return answered, seconds
 
 
 def _column(labels: list[Any]) -> Array:

@@ -9,13 +9,14 @@ is of the kind that came in, and nothing is guessed from the values.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import repeat
 from threading import Lock
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,45 @@ Integers = NDArray[np.int64]
 Rows = NDArray[np.intp]
 Take = Callable[[Rows], Any]
 
+# In place of the model that answered, for an item that was not answered.
+LEFT_OUT: Final = -1
+
+# So many failures are remembered one by one.
+REMEMBERED: Final = 100
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A model that failed on an item for good, or gave what is not an answer.
+
+    Attributes
+    ----------
+    index, item
+        The place of the item in the stream, and the item itself.
+    model : int
+        The place of the model: 0 for the fastest.
+    reason : str
+        What happened, with the names of the model and the item.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from pacbound.cascade import Answer, AsyncCascade
+    >>> async def fast(item):
+    ...     raise ConnectionError("no route to host")
+    >>> async def slow(item):
+    ...     return Answer("refund")
+    >>> router = AsyncCascade([fast, slow], [0.9], on_error="slow", retries=0)
+    >>> result = asyncio.run(router.run(["my money back"]))
+    >>> result.predictions.tolist(), result.failures[0].reason
+    (['refund'], 'Model 0 (fast) failed on item 0: ConnectionError: no route to host')
+    """
+
+    index: int
+    item: Any
+    model: int
+    reason: str
+
 
 @dataclass(frozen=True, eq=False)
 class CascadeResult:
@@ -50,15 +90,16 @@ class CascadeResult:
     Attributes
     ----------
     predictions : ndarray of shape (n,)
-        Class indices, or names where the cascade or its models have them.
+        Class indices, or names where the cascade or its models have them; None for an item that an
+        `AsyncCascade` left out.
     exits : ndarray of shape (n,)
-        The place of the model that answered: 0 for the fastest.
+        The place of the model that answered: 0 for the fastest, -1 for an item that was left out.
     confidences : ndarray of shape (n,)
-        The score of that model; NaN where the last model gave none.
+        The score of that model; NaN where the last model gave none, or none answered.
     seconds : ndarray of shape (models,)
         The time spent in the calls of each model, which overlap in an `AsyncCascade`.
-    failed : ndarray of shape (models,)
-        How many items each model failed on that went to the slow model instead.
+    failures : tuple of Failure
+        What failed in an `AsyncCascade` that goes on after failures, in the order of the items.
 
     Examples
     --------
@@ -73,12 +114,23 @@ class CascadeResult:
     exits: NDArray[np.intp]
     confidences: Floats
     seconds: Floats
-    failed: Integers
+    failures: tuple[Failure, ...] = ()
 
     @property
     def answered(self) -> Integers:
         """How many rows each model answered."""
-        return np.bincount(self.exits, minlength=len(self.seconds))
+        return np.bincount(self.exits[self.exits != LEFT_OUT], minlength=len(self.seconds))
+
+    @property
+    def failed(self) -> Integers:
+        """How many items each model failed on."""
+        models = np.array([failure.model for failure in self.failures], dtype=np.intp)
+        return np.bincount(models, minlength=len(self.seconds))
+
+    @property
+    def left_out(self) -> Rows:
+        """The places of the items that were not answered."""
+        return np.flatnonzero(self.exits == LEFT_OUT)
 
     def __len__(self) -> int:
         return len(self.exits)
@@ -93,15 +145,15 @@ class Routed:
     index, item
         The place of the item in the stream, and the item itself.
     prediction
-        Its label.
+        Its label; None if it was left out.
     exit : int
-        The place of the model that answered: 0 for the fastest.
+        The place of the model that answered: 0 for the fastest, -1 if the item was left out.
     confidence : float
-        The score of that model; NaN where the last model gave none.
+        The score of that model; NaN where the last model gave none, or none answered.
     seconds : tuple of float
-        The time spent waiting for each model.
-    failed : tuple of int
-        The places of the models that failed on this item.
+        The time spent waiting for each model, all tries together.
+    failures : tuple of Failure
+        The models that failed on this item, and why.
 
     Examples
     --------
@@ -126,15 +178,25 @@ class Routed:
     exit: int
     confidence: float
     seconds: tuple[float, ...]
-    failed: tuple[int, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def failed(self) -> tuple[int, ...]:
+        """The places of the models that failed on this item."""
+        return tuple(failure.model for failure in self.failures)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it was not answered; its last failure says why."""
+        return self.exit == LEFT_OUT
 
 
 class CascadeStatistics:
     """What a cascade has answered since it was made or `reset`; safe to read and add to from
     several threads.
 
-    A call that raised is not in it. Exit rates far from those of the certificate hint that the data
-    have drifted.
+    The answers of a call that raised are not in it; every failure is. Exit rates far from those of
+    the certificate hint that the data have drifted.
 
     Parameters
     ----------
@@ -144,9 +206,10 @@ class CascadeStatistics:
     Examples
     --------
     >>> statistics = CascadeStatistics(2)
-    >>> statistics.add(np.array([8, 2]), np.array([0.5, 1.25]), np.array([1, 0]))
+    >>> statistics.add(np.array([8, 2]), np.array([0.5, 1.25]), left_out=1)
+    >>> statistics.failed_on(Failure(3, "a text", 1, "no answer within 30 s"))
     >>> statistics
-    CascadeStatistics(rows=10, answered=[8, 2], failed=[1, 0], seconds=[0.5, 1.25])
+    CascadeStatistics(rows=10, answered=[8, 2], left_out=1, failed=[0, 1], seconds=[0.5, 1.25])
     >>> statistics.exit_rates
     array([0.8, 0.2])
     """
@@ -157,6 +220,8 @@ class CascadeStatistics:
         self._answered = np.zeros(n_models, dtype=np.int64)
         self._failed = np.zeros(n_models, dtype=np.int64)
         self._seconds = np.zeros(n_models)
+        self._left_out = np.zeros(1, dtype=np.int64)
+        self._failures = deque[Failure](maxlen=REMEMBERED)
 
     @property
     def rows(self) -> int:
@@ -171,9 +236,21 @@ class CascadeStatistics:
 
     @property
     def failed(self) -> Integers:
-        """How many items each model failed on that went to the slow model instead."""
+        """How many items each model failed on, after all its tries."""
         with self._lock:
             return self._failed.copy()
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The last 100 failures, each with its item and the reason."""
+        with self._lock:
+            return tuple(self._failures)
+
+    @property
+    def left_out(self) -> int:
+        """How many items were not answered, because models failed."""
+        with self._lock:
+            return int(self._left_out[0])
 
     @property
     def seconds(self) -> Floats:
@@ -187,30 +264,45 @@ class CascadeStatistics:
         answered = self.answered
         return answered / answered.sum() if answered.any() else np.full(len(answered), np.nan)
 
-    def add(self, answered: Integers, seconds: Floats, failed: Integers) -> None:
+    def add(self, answered: Integers, seconds: Floats, *, left_out: int = 0) -> None:
         """Count the rows of one call.
 
         Parameters
         ----------
-        answered, seconds, failed
-            For each model: the rows that it answered, the seconds spent in it, and the items that
-            it failed on.
+        answered, seconds
+            For each model: the rows that it answered, and the seconds spent in it.
+        left_out
+            How many items were not answered.
         """
         with self._lock:
             self._answered += answered
             self._seconds += seconds
-            self._failed += failed
+            self._left_out += left_out
+
+    def failed_on(self, failure: Failure) -> None:
+        """Count a failure.
+
+        Parameters
+        ----------
+        failure
+            Which model failed on which item, and why.
+        """
+        with self._lock:
+            self._failed[failure.model] += 1
+            self._failures.append(failure)
 
     def reset(self) -> None:
         """Start from nothing."""
         with self._lock:
-            for total in (self._answered, self._seconds, self._failed):
+            for total in (self._answered, self._seconds, self._failed, self._left_out):
                 total.fill(0)
+            self._failures.clear()
 
     def __repr__(self) -> str:
         return (
             f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, "
-            f"failed={self.failed.tolist()}, seconds={self.seconds.round(3).tolist()})"
+            f"left_out={self.left_out}, failed={self.failed.tolist()}, "
+            f"seconds={self.seconds.round(3).tolist()})"
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -363,7 +455,7 @@ class Cascade:
         count, take = _row_access(X)
         limits = self._exits.of_rows(count, groups)
         result = self._joined(self._route(limits, take), count)
-        self.statistics.add(result.answered, result.seconds, result.failed)
+        self.statistics.add(result.answered, result.seconds)
         return result
 
     def predict_batches(
@@ -452,7 +544,7 @@ class Cascade:
         self, parts: Iterable[tuple[Stage, Rows, SaidByModel, float]], count: int
     ) -> CascadeResult:
         exits, confidences = np.empty(count, dtype=np.intp), np.empty(count)
-        seconds, failed = np.zeros(len(self._stages)), np.zeros(len(self._stages), dtype=np.int64)
+        seconds = np.zeros(len(self._stages))
         answers: list[tuple[Rows, Array]] = []
         for stage, rows, reading, spent in parts:
             exits[rows], confidences[rows], seconds[stage.place] = (
@@ -468,7 +560,7 @@ class Cascade:
         )
         for rows, labels in answers:
             predictions[rows] = labels
-        return CascadeResult(predictions, exits, confidences, seconds, failed)
+        return CascadeResult(predictions, exits, confidences, seconds)
 
     def __repr__(self) -> str:
         return f"Cascade({shown(self._stages, self._exits)})"

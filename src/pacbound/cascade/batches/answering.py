@@ -1,5 +1,5 @@
 """Asking the slow model until a batch is answered: in chunks, one call after the other or several
-at a time, with retries, and without ever paying for an answer twice.
+at a time, again after failures that may pass, and without ever paying for an answer twice.
 """
 
 from __future__ import annotations
@@ -7,13 +7,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.asking import BoundedStream, Retry
+from pacbound.cascade.asking import (
+    Asking,
+    AskingOptions,
+    BoundedStream,
+    awaitable,
+    one_asking,
+    refuse_strange,
+)
 from pacbound.cascade.batches.session import BatchOptions, BatchResult, BatchSession
 from pacbound.claims.provenance import about_texts
 from pacbound.errors import InvalidTypeError, ModelError, PacboundError
@@ -26,6 +34,10 @@ Rows = NDArray[np.int64]
 SLOW: Final = 1
 
 
+class AnsweringOptions(BatchOptions, AskingOptions, total=False):
+    """What a batch takes beside its records and limits: for its session, and for how to ask."""
+
+
 def answer_batch(  # noqa: PLR0913
     confidence: Any,
     prediction: Any,
@@ -35,11 +47,10 @@ def answer_batch(  # noqa: PLR0913
     delta: float,
     rng: np.random.Generator | None,
     chunk: int = 64,
-    retries: int = 2,
-    pause: float = 1.0,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
-    **session: Unpack[BatchOptions],
+    asking: Asking | None = None,
+    **options: Unpack[AnsweringOptions],
 ) -> BatchResult:
     """An answer for each of n known records, of which at most floor(`xi` n) differ from the slow
     model's, with probability at least 1 - `delta`, asking the slow model about as few as it can.
@@ -70,17 +81,19 @@ def answer_batch(  # noqa: PLR0913
         Draws the key of the permutation, once. None will do where the journal has a key.
     chunk
         How many rows a call of `slow` gets at most.
-    retries, pause
-        How often a call that raises is repeated, and the seconds before the first repetition,
-        which double each time.
     progress
         Called with the share that is done, from 0 to 1.
     about
         As in `certify_cascade`.
-    **session
+    asking
+        How the slow model is asked, and again after failures. A function that is not awaited is
+        called once at a time and cannot be timed out.
+    **options
         As in `BatchSession`: `journal`, `sample`, `looks`, `whole_ties`, `on_missing`, `classes`
         and `missing`. With a journal, a run that was interrupted, even by kill -9, goes on with the
-        same sample when it is called again, and no answer that was kept is paid for twice.
+        same sample when it is called again, and no answer that was kept is paid for twice. And, in
+        place of `asking`, options of `Asking`: `per_second`, `retries`, `pause`, `longest_wait`,
+        `retry_if`.
 
     Returns
     -------
@@ -120,13 +133,18 @@ def answer_batch(  # noqa: PLR0913
             "slow is an async function: call answer_batch_async, which awaits it, several calls at "
             "a time."
         )
-    retry, texts = Retry.of(retries, pause), about_texts(about)
-    size = whole_number(chunk, "chunk", least=1)
+    session, policy = _parted(options, asking)
+    if policy.timeout is not None or "concurrency" in options:
+        raise InvalidTypeError(
+            "A function that is not awaited is called once at a time and cannot be timed out: give "
+            "your client a timeout, or use answer_batch_async, which has timeout and concurrency."
+        )
+    size, texts = whole_number(chunk, "chunk", least=1), about_texts(about)
     with BatchSession(confidence, prediction, xi=xi, delta=delta, rng=rng, **session) as batch:
         _report(progress, batch)
         while not batch.done:
             for rows in _chunks(batch.ask(), size):
-                batch.tell(rows, _counted(_called(slow, rows, retry), rows), paid=True)
+                batch.tell(rows, _counted(_called(slow, rows, policy), rows), paid=True)
                 _report(progress, batch)
         return batch.result(about=texts)
 
@@ -140,12 +158,10 @@ async def answer_batch_async(  # noqa: PLR0913
     delta: float,
     rng: np.random.Generator | None,
     chunk: int = 1,
-    concurrency: int = 8,
-    retries: int = 2,
-    pause: float = 1.0,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
-    **session: Unpack[BatchOptions],
+    asking: Asking | None = None,
+    **options: Unpack[AnsweringOptions],
 ) -> BatchResult:
     """`answer_batch` for a slow model that is awaited, with several calls under way at once.
 
@@ -161,10 +177,9 @@ async def answer_batch_async(  # noqa: PLR0913
         An async function of an array of rows that gives an answer for each.
     chunk
         How many rows a call gets at most.
-    concurrency
-        The most calls under way at a time.
-    retries, pause, progress, about, **session
-        As in `answer_batch`.
+    progress, about, asking, **options
+        As in `answer_batch`; here `concurrency`, the most calls under way at a time, and `timeout`
+        are options, too.
 
     Returns
     -------
@@ -188,16 +203,20 @@ async def answer_batch_async(  # noqa: PLR0913
     >>> int(result.asked.sum())
     37
     """
-    retry, texts = Retry.of(retries, pause), about_texts(about)
-    size, limit = (
-        whole_number(chunk, "chunk", least=1),
-        whole_number(concurrency, "concurrency", least=1),
-    )
+    session, policy = _parted(options, asking)
+    size, texts = whole_number(chunk, "chunk", least=1), about_texts(about)
     with BatchSession(confidence, prediction, xi=xi, delta=delta, rng=rng, **session) as batch:
         _report(progress, batch)
         while not batch.done:
-            await _round(batch, slow, size, limit, retry, progress)
+            await _round(batch, slow, size, policy, progress)
         return batch.result(about=texts)
+
+
+def _parted(options: Mapping[str, Any], asking: Asking | None) -> tuple[BatchOptions, Asking]:
+    """What is for the session, and how the slow model is asked."""
+    refuse_strange(options, AnsweringOptions, "an option of answer_batch")
+    session: Any = {name: options[name] for name in options if name in BatchOptions.__annotations__}
+    return session, one_asking(asking, {k: v for k, v in options.items() if k not in session})
 
 
 @dataclass(frozen=True)
@@ -214,8 +233,7 @@ async def _round(
     session: BatchSession,
     slow: Callable[[Rows], Awaitable[Any]],
     size: int,
-    limit: int,
-    retry: Retry,
+    policy: Asking,
     progress: Progress | None,
 ) -> None:
     """Ask about the rows of one round. After a failure no call is begun, those under way are
@@ -231,13 +249,13 @@ async def _round(
 
     async def ask(index: int, rows: Rows) -> _Told:
         try:
-            return _Told(index, rows, _counted(await _awaited(slow, rows, retry), rows))
+            return _Told(index, rows, _counted(await _awaited(slow, rows, policy), rows))
         except PacboundError as error:
             failures.append(error)
             return _Told(index, rows, error=error)
 
     async with aclosing(
-        BoundedStream(ask, pending(), limit=limit).results(ordered=False)
+        BoundedStream(ask, pending(), limit=policy.concurrency).results(ordered=False)
     ) as results:
         async for told in results:
             if told.error is None:
@@ -255,8 +273,8 @@ def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
         yield rows[start : start + size]
 
 
-def _called(slow: Callable[[Rows], Any], rows: Rows, retry: Retry) -> Any:
-    answers = retry.called(lambda: slow(rows), lambda error: _failure(error, rows, retry))
+def _called(slow: Callable[[Rows], Any], rows: Rows, policy: Asking) -> Any:
+    answers = policy.called(lambda: slow(rows), partial(_failure, rows))
     if isawaitable(answers):
         if hasattr(answers, "close"):
             answers.close()
@@ -266,25 +284,20 @@ def _called(slow: Callable[[Rows], Any], rows: Rows, retry: Retry) -> Any:
     return answers
 
 
-async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, retry: Retry) -> Any:
-    async def ask() -> tuple[Any, bool]:
-        called = slow(rows)
-        return (await called, True) if isawaitable(called) else (called, False)
+async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, policy: Asking) -> Any:
+    async def ask() -> Any:
+        remedy = "For a function that answers at once use answer_batch."
+        return await awaitable(slow(rows), "slow", remedy)
 
-    answers, was_awaited = await retry.awaited(ask, lambda error: _failure(error, rows, retry))
-    if not was_awaited:
-        raise InvalidTypeError(
-            f"slow gave a {type(answers).__name__} that cannot be awaited: expected an async "
-            "function. For a function that answers at once use answer_batch."
-        )
-    return answers
+    return await policy.awaited(ask, partial(_failure, rows))
 
 
-def _failure(error: Exception, rows: Rows, retry: Retry) -> ModelError:
+def _failure(rows: Rows, reason: str) -> ModelError:
+    which = f"row {rows[0]}" if len(rows) == 1 else f"{len(rows)} rows, from row {rows[0]} on"
     return ModelError(
-        f"The slow model failed on {len(rows)} rows, from row {rows[0]} on, {retry.times + 1} "
-        f"times, at last with {type(error).__name__}: {error}. With a journal, call again to go on "
-        "from here; a record that it can never answer may be answered with None.",
+        f"The slow model failed on {which}: {reason}. With a journal the answers so far are safe: "
+        "call again to go on from here. A record that it can never answer may be answered with "
+        "None.",
         model=SLOW,
         row=int(rows[0]) if len(rows) == 1 else None,
     )
