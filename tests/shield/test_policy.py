@@ -280,6 +280,71 @@ def test_parallel_rollouts_tell_a_recurrent_policy_which_of_them_begin() -> None
     assert starts == [None, None, [True, False], None]
 
 
+LSTM_STATE = np.zeros((1, 1, 8)), np.zeros((1, 1, 8))
+
+
+@pytest.mark.parametrize("state", [LSTM_STATE, LSTM_STATE[0]])
+@pytest.mark.parametrize("role", ["policy", "backup"])
+def test_a_function_that_gives_the_state_of_a_recurrent_model_is_refused(
+    role: str, state: Any
+) -> None:
+    parts = {"policy": saying(0), "backup": saying(0), role: saying((1, state))}
+    shield = Shield(**parts, danger=lambda x: x, certificate_or_threshold=0.5)
+    with pytest.raises(InvalidTypeError, match=rf"The {role} gives a state .* model\.predict"):
+        shield(0.25 if role == "policy" else 0.75)
+
+
+def test_a_state_that_predict_does_not_take_back_is_refused() -> None:
+    class Forgetful:
+        def predict(self, observation: Any) -> Any:
+            return observation, LSTM_STATE
+
+    with pytest.raises(InvalidTypeError, match="predict takes no state="):
+        Shield(Forgetful(), saying(0), saying(0.1), 0.5)(1)
+
+
+def test_actions_of_two_parts_are_no_states() -> None:
+    for action in ((1, (2, 3)), (np.zeros(2), np.zeros((2, 2))), (1, {"arm": np.zeros((2, 2))})):
+        assert Shield(saying(action), saying(0), saying(0.1), 0.5)(1) is action
+
+
+class Counts:
+    """Counts its steps since the reset; as a policy, a backup and a danger."""
+
+    def __init__(self) -> None:
+        self.steps, self.resets = 0, list[Any]()
+
+    def __call__(self, observation: Any) -> Any:
+        self.steps += 1
+        return min(1.0, self.steps / 8)
+
+    def predict(self, observation: Any) -> Any:
+        return self(observation), None
+
+    def reset(self, mask: Any = None) -> None:
+        self.steps = 0
+        self.resets.append(None if mask is None else mask.tolist())
+
+
+@pytest.mark.parametrize("ask", [lambda x: x, lambda x: x.predict, lambda x: partial(x.predict)])
+def test_what_can_be_reset_is_reset_with_the_shield(ask: Any) -> None:
+    policy, backup, danger = Counts(), Counts(), Counts()
+    shield = Shield(ask(policy), ask(backup), danger, 0.5)
+    for _ in range(2):
+        assert [shield(0) for _ in range(5)] == [1 / 8, 2 / 8, 3 / 8, 1 / 8, 2 / 8]
+        shield.reset()
+    assert policy.resets == backup.resets == danger.resets == [None, None]
+
+
+def test_what_can_be_reset_is_told_which_parallel_rollouts_begin() -> None:
+    policy = Counts()
+    shield = VectorShield(policy, saying([0, 0]), saying([0.1, 0.1]), 0.5, num_envs=2)
+    shield.reset([False, True])
+    shield.reset([False, False])
+    shield.reset()
+    assert policy.resets == [[False, True], None]
+
+
 # ---- parallel environments
 
 

@@ -229,3 +229,46 @@ class Served(Foreign):
 def test_an_error_in_a_copy_says_that_it_may_be_the_copy() -> None:
     with pytest.raises(InvalidValueError, match=r'RuntimeError: Not connected.*restore="replay"'):
         collect(Served, rash, brake, danger, unsafe="crashed", restore="deepcopy")
+
+
+class Remembers:
+    """A recurrent policy, as stable-baselines3 has them: its state is what it saw so far."""
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None
+    ) -> tuple[Any, Any]:
+        seen = (0, 0.0) if state is None else state
+        return -1 if seen[0] % 3 == 2 else rash(observation), (seen[0] + 1, seen[1])
+
+
+class RemembersItself:
+    """The same policy with its memory inside, and a method that clears it."""
+
+    steps = 0
+
+    def __call__(self, observation: Any) -> Any:
+        self.steps += 1
+        return -1 if self.steps % 3 == 0 else rash(observation)
+
+    def reset(self) -> None:
+        self.steps = 0
+
+
+@pytest.mark.parametrize("restore", ["own", *WAYS])
+@pytest.mark.parametrize("policy", [Remembers(), Remembers().predict, RemembersItself()])
+def test_simulated_backups_leave_the_memory_of_a_policy_as_it_is(policy: Any, restore: str) -> None:
+    env = partial(Car, slip=0.2) if restore == "own" else Foreign
+    unsafe = None if restore == "own" else "crashed"
+    task = Task(env, policy, Remembers(), danger, horizon=40, restore=restore, unsafe=unsafe)
+    rollouts = collect_rollouts(task, seeds=range(60), follow_through=True)
+    driven = run_shielded(task, certificate_or_thresholds=np.inf, seeds=range(60))
+    # The policy alone, of which no backup was simulated, takes the same steps to the same end.
+    kept = ~rollouts.lost
+    assert rollouts.steps[kept].tolist() == driven.steps[kept].tolist()
+    assert rollouts.collided[kept].tolist() == driven.unsafe[kept].tolist()
+
+
+def test_a_memory_that_policy_and_backup_share_is_found_out() -> None:
+    shared = RemembersItself()
+    with pytest.raises(InvalidValueError, match="shares its memory with the backup"):
+        collect(partial(Car, slip=0.2), shared, shared, danger)

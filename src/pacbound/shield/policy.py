@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.actor import Actor
+from pacbound.shield.actor import Actor, begin_anew
 from pacbound.shield.latch import Flags, Latch
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.questions import with_article
@@ -43,9 +43,13 @@ class Shield:
     Parameters
     ----------
     policy, backup : callables, or objects with `predict`
-        What acts on an observation: a function, a torch module, a stable-baselines3 model.
+        What acts on an observation: a function, a torch module, a stable-baselines3 model or its
+        method `predict`. The state of a recurrent model is kept until `reset`; what has a method
+        `reset()` of its own is reset, too. A function that gives a state beside its action is
+        refused: nobody could hand the state back.
     danger : callable
-        The danger of an observation in [0, 1], high where un-recoverable.
+        The danger of an observation in [0, 1], high where un-recoverable. If it has a method
+        `reset()`, that is called at each reset.
     certificate_or_threshold : ShieldCertificate, its path, or number
         The shield fires once the danger is at or above it.
 
@@ -261,12 +265,14 @@ class Takeover:
         self, backup: Any, danger: Any, certificate_or_threshold: Any, num_envs: int | None = None
     ) -> None:
         self._alone = num_envs is None
+        self._danger = danger
         self._backup = Actor(backup, "backup")
         self.latch = Latch(danger, threshold_of(certificate_or_threshold), num_envs)
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout, or new ones in the environments of `mask`."""
         self.latch.reset(mask)
+        begin_anew(self._danger, None if mask is None else np.asarray(mask))
         self._backup.reset(None if mask is None else np.asarray(mask))
 
     def act(

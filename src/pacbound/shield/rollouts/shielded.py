@@ -308,6 +308,7 @@ def _roll_out(task: Task, threshold: float, world: World, seed: int) -> _Row:
         task.danger_of(seed),
         threshold,
     )
+    shield.reset()
     unsafe, success, over = world.is_unsafe(), False, world.is_unsafe()
     while not over:
         action = shield(observation)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.actor import Actor
+from pacbound.shield.actor import Actor, begin_anew
 from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.identity import UNIDENTIFIED, digest_of, name_of
 from pacbound.shield.rollouts.world import (
@@ -132,8 +132,9 @@ class Task:
         worker. It follows `pacbound.shield.protocol.Restorable`, or `unsafe` and `restore` say what
         it does not.
     policy, backup, danger
-        As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger`
-        may be None while there is no danger model yet.
+        As in `Shield`: the state of a recurrent model is kept within a rollout, and simulated
+        backups leave it as it is. `PerRollout` where they have randomness of their own, or memory
+        without a method `reset()`. `danger` may be None while there is no danger model yet.
     horizon
         The most steps that the policy takes.
     backup_steps
@@ -246,11 +247,15 @@ class Task:
 
     def policy_of(self, seed: int) -> Actor:
         """The policy of one rollout."""
-        return Actor(of_rollout(self.policy, seed, Role.POLICY), "policy")
+        policy = Actor(of_rollout(self.policy, seed, Role.POLICY), "policy")
+        policy.reset()
+        return policy
 
     def danger_of(self, seed: int) -> Any:
         """The danger model of one rollout."""
-        return of_rollout(self.danger, seed, Role.DANGER)
+        danger = of_rollout(self.danger, seed, Role.DANGER)
+        begin_anew(danger)
+        return danger
 
     def readings_of(self, seed: int) -> Latch | None:
         """What reads the dangers of one rollout as a shield does, and never fires but where reading
@@ -270,6 +275,7 @@ class Task:
         """
         world.set_noise(stream(seed, Role.BACKUP_NOISE, step))
         backup = Actor(of_rollout(self.backup, seed, Role.BACKUP, step), "backup")
+        backup.reset()
         for _ in range(self.backup_steps if most is None else min(most, self.backup_steps)):
             outcome = world.step(backup.act(observation))
             if world.is_unsafe():
