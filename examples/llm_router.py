@@ -3,7 +3,7 @@ r"""Let a small language model answer for a large one, losing at most xi accurac
 It works with every server that speaks OpenAI's chat completions and returns log-probabilities: the
 vendor's own, vLLM, llama.cpp, SGLang. Set OPENAI_BASE_URL and OPENAI_API_KEY, then:
 
-    # 1. A sample of real traffic goes to both models; each row is paid for once, even after Ctrl-C.
+    # 1. A sample of real traffic goes to both models.
     python examples/llm_router.py collect sample.csv --text message --small m --large L \
         --classes refund,delivery,login -o rows.csv
 
@@ -16,7 +16,14 @@ vendor's own, vLLM, llama.cpp, SGLang. Set OPENAI_BASE_URL and OPENAI_API_KEY, t
     python examples/llm_router.py route new.csv --text message --small m --large L \
         --classes refund,delivery,login --certificate router.json -o answers.csv
 
+Every answer is on the disk before the next one is waited for, in a journal beside the output, and
+no answer is paid for twice: after Ctrl-C, a crash or a day on which the server failed, type the
+same command again. It asks for what is missing, and ends with 1 while something is. A request that
+fails is sent again (--retries, --pause), not before the server wants it, and never more than
+--per-second.
+
 The prompt, the classes and both models are part of what was certified: change one, certify again.
+Rows that a model refuses for good do not belong in the sample, nor in the traffic that is routed.
 """
 
 from __future__ import annotations
@@ -24,28 +31,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import hashlib
+import json
 import math
+import os
 import string
 import sys
-from collections.abc import Sequence
-from io import StringIO
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 from openai import AsyncOpenAI
 
-from pacbound import load_certificate
-from pacbound.cascade import Answer, AsyncCascade
-from pacbound.claims.cascade import CascadeCertificate
+from pacbound.cascade import Answer, Asking, AsyncCascade
+
+Model = Callable[[int], Awaitable[Answer]]
 
 NO_CLASS = "(no class)"
 """The answer of a model that names none of the classes."""
-
-TOLD = ("small", "confidence", "large")
-"""The columns that `collect` adds."""
-
-AT_ONCE = 8
-"""Requests under way at a time."""
 
 
 def instruction(classes: Sequence[str]) -> str:
@@ -85,95 +89,168 @@ async def classify(client: AsyncOpenAI, model: str, classes: Sequence[str], text
         return Answer(NO_CLASS, 0.0)
     tokens = choice.logprobs.content if choice.logprobs else None
     if not tokens:
-        raise RuntimeError(f"{model} returns no log-probabilities: a router needs them as a score.")
+        # Nothing else would come for the other rows.
+        raise SystemExit(f"{model} returns no log-probabilities: a router needs them as a score.")
     # " B" and "B" are two tokens of one letter.
     said = [token.logprob for token in tokens[0].top_logprobs if token.token.strip() == letter]
     return Answer(letters(classes)[letter], min(1.0, math.fsum(map(math.exp, said))))
 
 
-def router(
-    client: AsyncOpenAI, small: str, large: str, classes: Sequence[str], certificate: Path
-) -> AsyncCascade:
-    """The small model answers where its certified threshold allows it, the large one elsewhere."""
+class Journal:
+    """What was answered, by the number of the row, on the disk as soon as it comes in."""
 
-    async def fast(text: str) -> Answer:
-        return await classify(client, small, classes, text)
+    def __init__(self, path: Path, belongs_to: Sequence[Any]) -> None:
+        told = json.dumps(belongs_to).encode()
+        head = {"belongs_to": hashlib.sha256(told).hexdigest()}
+        self.answers: dict[int, dict[str, Any]] = {}
+        # What follows the last line break was cut short, or is nothing.
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        if lines and json.loads(lines[0]) != head:
+            raise SystemExit(f"{path} was begun for other rows or models: name another -o.")
+        for line in map(json.loads, lines[1:]):
+            self.answers.setdefault(line.pop("row"), {}).update(line)
+        self._file = path.open("r+b" if lines else "wb")
+        self._file.truncate(sum(len(line) + 1 for line in lines))
+        self._file.seek(0, os.SEEK_END)
+        if not lines:
+            self._write(head)
 
-    async def slow(text: str) -> Answer:
-        return await classify(client, large, classes, text)
+    def keep(self, row: int, **answer: Any) -> None:
+        """Write down what was answered about a row."""
+        self._write({"row": row, **answer})
+        self.answers.setdefault(row, {}).update(answer)
 
-    certified = load_certificate(certificate)
-    if not isinstance(certified, CascadeCertificate):
-        raise SystemExit(f"{certificate} is a {certified.kind} certificate: expected a cascade's.")
-    return AsyncCascade([fast, slow], certified, concurrency=AT_ONCE)
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def paid_once(
+    client: AsyncOpenAI, options: argparse.Namespace, rows: list[dict[str, str]], journal: Journal
+) -> tuple[Model, Model]:
+    """The small and the large model, as functions of the number of a row. What the journal holds is
+    not asked again.
+    """
+
+    def model(place: str, name: str) -> Model:
+        async def answer(row: int) -> Answer:
+            known = journal.answers.get(row, {}).get(place)
+            if known is None:
+                said = await classify(client, name, options.classes, rows[row][options.text])
+                known = [said.label, said.confidence]
+                journal.keep(row, **{place: known})
+            return Answer(*known)
+
+        answer.__name__ = name
+        return answer
+
+    return model("small", options.small), model("large", options.large)
 
 
 async def collect(client: AsyncOpenAI, options: argparse.Namespace) -> int:
-    """Ask both models about every row; rows that the output already holds are not asked again."""
-    rows = _rows(options.file)
-    done = _finished(options.output, rows)
-    columns = [*rows[0], *TOLD] if rows else []
-    # In its place at once, so that what was paid for is never half there.
-    fresh = options.output.with_name(f"{options.output.name}.part")
-    with fresh.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, columns)
-        table.writeheader()
-        table.writerows(done)
-    fresh.replace(options.output)
-    with options.output.open("a", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, columns)
-        for start in range(len(done), len(rows), AT_ONCE):
-            part = rows[start : start + AT_ONCE]
-            answers = await asyncio.gather(*(_both(client, options, row) for row in part))
-            for row, (fast, slow) in zip(part, answers, strict=True):
-                told = fast.label, repr(fast.confidence), slow.label
-                table.writerow(row | dict(zip(TOLD, told, strict=True)))
-            file.flush()
-            _say(f"\r{start + len(part)} of {len(rows)} rows")
-    _say(f"\n{len(rows)} rows are in {options.output}.\n")
-    return 0
-
-
-def _finished(output: Path, rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The rows that an earlier run finished; the last one may have been cut off."""
-    if not output.exists():
-        return []
-    whole, _, _ = output.read_bytes().decode(errors="replace").rpartition("\n")
-    done = [row for row in csv.DictReader(StringIO(whole, newline="")) if row.get(TOLD[-1])]
-    if [{key: row[key] for key in row if key not in TOLD} for row in done] != rows[: len(done)]:
-        raise SystemExit(f"{output} was collected from other rows: name another file with -o.")
-    return done
-
-
-async def _both(
-    client: AsyncOpenAI, options: argparse.Namespace, row: dict[str, str]
-) -> tuple[Answer, Answer]:
-    text, classes = row[options.text], options.classes
-    return await asyncio.gather(
-        classify(client, options.small, classes, text),
-        classify(client, options.large, classes, text),
-    )
+    """Ask both models about every row."""
+    rows, reasons = _rows(options.file), dict[int, str]()
+    with _journal(options, rows) as journal:
+        models = paid_once(client, options, rows, journal)
+        wanted = [
+            (row, place)
+            for row in range(len(rows))
+            for place, name in enumerate(("small", "large"))
+            if name not in journal.answers.get(row, {})
+        ]
+        asking = _asking(options)
+        async with aclosing(asking.each(lambda want: models[want[1]](want[0]), wanted)) as answers:
+            async for done, asked in _numbered(answers):
+                if asked.reason is not None:
+                    reasons[asked.item[0]] = asked.reason
+                _say(f"\r{done} of {len(wanted)} requests")
+        answered = [journal.answers.get(row, {}) for row in range(len(rows))]
+    told = []
+    for answer in answered:
+        small, confidence = answer.get("small", ("", ""))
+        large, _ = answer.get("large", ("", ""))
+        told.append({"small": small, "confidence": confidence, "large": large})
+    return _finished(options, rows, told, reasons)
 
 
 async def route(client: AsyncOpenAI, options: argparse.Namespace) -> int:
-    """Answer every row by the certified router, in order."""
-    rows = _rows(options.file)
-    cascade = router(client, options.small, options.large, options.classes, options.certificate)
-    result = await cascade.run([row[options.text] for row in rows])
-    answers = zip(rows, result.predictions.tolist(), result.exits.tolist(), strict=True)
-    with options.output.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, [*rows[0], "answer", "model"] if rows else [])
-        table.writeheader()
-        for row, answer, exit_ in answers:
-            table.writerow(row | {"answer": answer, "model": (options.small, options.large)[exit_]})
-    share = (result.exits == 0).mean() if rows else 0.0
-    _say(f"{options.small} answered {share:.1%} of {len(rows)} rows.\n")
-    return 0
+    """Answer every row by the certified router."""
+    rows, reasons = _rows(options.file), dict[int, str]()
+    with _journal(options, rows) as journal:
+        models = paid_once(client, options, rows, journal)
+        router = AsyncCascade(models, options.certificate, asking=_asking(options), on_error="slow")
+        wanted = [row for row in range(len(rows)) if "answer" not in journal.answers.get(row, {})]
+        async with aclosing(router.stream(wanted, ordered=False)) as answers:
+            async for done, routed in _numbered(answers):
+                if routed.left_out:
+                    reasons[routed.item] = routed.failures[-1].reason
+                else:
+                    name = (options.small, options.large)[routed.exit]
+                    journal.keep(routed.item, answer=routed.prediction, model=name)
+                _say(f"\r{done} of {len(wanted)} rows")
+        answered = [journal.answers.get(row, {}) for row in range(len(rows))]
+    told = [{name: answer.get(name, "") for name in ("answer", "model")} for answer in answered]
+    by = [row["model"] for row in told if row["model"]]
+    share = by.count(options.small) / max(1, len(by))
+    _say(f"\n{options.small} answered {share:.1%} of {len(by)} rows.")
+    return _finished(options, rows, told, reasons)
+
+
+async def _numbered(results: AsyncIterator[Any]) -> AsyncIterator[tuple[int, Any]]:
+    done = 0
+    async for result in results:
+        done += 1
+        yield done, result
+
+
+def _asking(options: argparse.Namespace) -> Asking:
+    """Both models are behind one server, and share its limits."""
+    names = ("concurrency", "per_second", "timeout", "retries", "pause")
+    return Asking(**{name: getattr(options, name) for name in names})
+
+
+def _journal(options: argparse.Namespace, rows: list[dict[str, str]]) -> Journal:
+    path = options.output.with_name(f"{options.output.name}.journal")
+    asked = [options.step, options.small, options.large, options.classes]
+    certificate = options.certificate.read_text("utf-8") if options.certificate else None
+    return Journal(path, [*asked, certificate, [row[options.text] for row in rows]])
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def _finished(
+    options: argparse.Namespace,
+    rows: list[dict[str, str]],
+    told: list[dict[str, Any]],
+    reasons: dict[int, str],
+) -> int:
+    """Write all rows with what was answered, and say which were not."""
+    # In its place at once: never half a file.
+    fresh = options.output.with_name(f"{options.output.name}.part")
+    with fresh.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, [*rows[0], *told[0]] if rows else [])
+        table.writeheader()
+        table.writerows(row | answers for row, answers in zip(rows, told, strict=True))
+    fresh.replace(options.output)
+    _say(f"\n{len(rows) - len(reasons)} of {len(rows)} rows in {options.output} are answered.\n")
+    if not reasons:
+        return 0
+    row, reason = min(reasons.items())
+    _say(
+        f"{len(reasons)} are not; the first is row {row}: {reason}\nType the same command again to "
+        "ask for these alone.\n"
+    )
+    return 1
 
 
 def _say(words: str) -> None:
@@ -192,13 +269,19 @@ def main(arguments: Sequence[str] | None = None, **client: Any) -> int:
     parser.add_argument("--classes", required=True, type=lambda text: text.split(","))
     parser.add_argument("--certificate", type=Path, help="for route: what `pacbound cascade` wrote")
     parser.add_argument("-o", "--output", required=True, type=Path)
+    parser.add_argument("--concurrency", type=int, default=8, help="requests under way at once")
+    parser.add_argument("--per-second", type=float, help="requests started in a second at most")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a request")
+    parser.add_argument("--retries", type=int, default=4, help="how often a failure is tried again")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds before the first of them")
     options = parser.parse_args(arguments)
     letters(options.classes)
     if options.step == "route" and options.certificate is None:
         parser.error("route needs --certificate.")
 
     async def run() -> int:
-        async with AsyncOpenAI(**client) as models:
+        # Asking tries again, and knows how many requests there are.
+        async with AsyncOpenAI(max_retries=0, **client) as models:
             return await (collect if options.step == "collect" else route)(models, options)
 
     return asyncio.run(run())

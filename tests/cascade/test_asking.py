@@ -4,6 +4,7 @@ once."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 import threading
 import time
@@ -522,3 +523,27 @@ def test_a_single_request_that_is_not_answered_raises_and_is_counted() -> None:
         assert cascade.statistics.failures[0].item == "a text"
         cascade.statistics.reset()
         assert cascade.statistics.failures == ()
+
+
+def test_each_item_is_asked_about_and_what_failed_comes_with_its_reason() -> None:
+    async def ask(item: int) -> int:
+        if item % 3 == 0:
+            raise ValueError(f"not {item}")
+        await asyncio.sleep(0.001 * (5 - item))
+        return -item
+
+    async def main(*, ordered: bool) -> list[Any]:
+        asking = Asking(pause=0, concurrency=4)
+        return [asked async for asked in asking.each(ask, range(5), ordered=ordered)]
+
+    found = asyncio.run(main(ordered=True))
+    assert [asked.answer for asked in found] == [None, -1, -2, None, -4]
+    assert found[3].reason == "ValueError: not 3 (3 tries)"
+    assert sorted(asked.item for asked in asyncio.run(main(ordered=False))) == list(range(5))
+    with pytest.raises(InvalidTypeError, match="cannot be awaited"):
+        asyncio.run(_first(Asking().each(abs, [1])))
+
+
+async def _first(results: Any) -> Any:
+    async with contextlib.aclosing(results) as closing:
+        return await anext(closing)

@@ -6,8 +6,14 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import runpy
+import signal
+import subprocess
+import sys
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cascade.servers import drawn
 
 from pacbound import certify_cascade
 
@@ -41,6 +48,10 @@ class Server:
     calls: dict[str, int] = field(default_factory=lambda: {"small": 0, "large": 0})
     lock: threading.Lock = field(default_factory=threading.Lock)
     refuse_next: int = 0
+    fails: float = 0.0
+    tries: Counter[str] = field(default_factory=Counter)
+    paid: Counter[str] = field(default_factory=Counter)
+    after: Callable[[], None] = lambda: None
     without_logprobs: bool = False
     reply: Callable[[str], str] | None = None
 
@@ -50,7 +61,13 @@ class Server:
             if self.refuse_next:
                 self.refuse_next -= 1
                 return 503, {"error": {"message": "overloaded"}}
+            asked = f"{request['model']}: {user}"
+            self.tries[asked] += 1
+            if drawn(asked, self.tries[asked]) < self.fails:
+                return 500, {"error": {"message": "a bad day"}}
             self.calls[request["model"]] += 1
+            self.paid[asked] += 1
+            self.after()
         letters = dict(line.split(": ")[::-1] for line in system.splitlines()[1:])
         found = sorted((user.find(word), name) for name, word in WORDS.items() if word in user)
         said = found[0][1] if request["model"] == "small" else found[-1][1]
@@ -111,7 +128,7 @@ def run(server: Server, tmp_path: Path) -> Callable[..., int]:
     def step(name: str, source: str, target: str, *more: str) -> int:
         files = [str(tmp_path / source), "-o", str(tmp_path / target)]
         models = ["--small", "small", "--large", "large", "--classes", ",".join(CLASSES)]
-        arguments = [name, *files, "--text", "message", *models, *more]
+        arguments = [name, *files, "--text", "message", *models, "--pause", "0.001", *more]
         code: int = main(arguments, base_url=server.address, api_key="not a key")
         return code
 
@@ -153,17 +170,97 @@ def test_a_router_is_collected_certified_and_run(
     assert server.calls == {"small": 260, "large": 212}
 
 
-def test_a_collection_that_was_cut_off_pays_for_no_finished_row_twice(
+def test_a_collection_that_was_cut_off_pays_for_no_finished_answer_twice(
     server: Server, run: Callable[..., int], tmp_path: Path
 ) -> None:
     _write(tmp_path / "sample.csv", range(40), labelled=True)
     run("collect", "sample.csv", "rows.csv")
     whole = (tmp_path / "rows.csv").read_bytes()
-    cut = whole.index(b"25: about") + 20
-    (tmp_path / "rows.csv").write_bytes(whole[:cut])
+    journal = tmp_path / "rows.csv.journal"
+    lines = journal.read_bytes().split(b"\n")
+    (tmp_path / "rows.csv").unlink()
+    journal.write_bytes(b"\n".join(lines[:51]) + b"\n" + lines[51][:9])
     run("collect", "sample.csv", "rows.csv")
     assert (tmp_path / "rows.csv").read_bytes() == whole
-    assert server.calls == {"small": 40 + 15, "large": 40 + 15}
+    assert sum(server.calls.values()) == 80 + 30
+    run("collect", "sample.csv", "rows.csv")
+    assert sum(server.calls.values()) == 80 + 30
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that kills")
+@pytest.mark.parametrize("step", ["collect", pytest.param("route", marks=pytest.mark.slow)])
+def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
+    server: Server, run: Callable[..., int], tmp_path: Path, step: str
+) -> None:
+    _write(tmp_path / "sample.csv", range(60), labelled=False)
+    more: list[str] = []
+    if step == "route":
+        scores, answers = [i / 100 for i in range(100)], [["refund"] * 2] * 100
+        certify_cascade(scores, answers, xi=0.1, delta=0.1).save(tmp_path / "router.json")
+        more = ["--certificate", str(tmp_path / "router.json")]
+    seen = threading.Event()
+    server.after = lambda: seen.set() if sum(server.calls.values()) > 30 else None
+    script = f"import runpy; runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')"
+    arguments = [step, "sample.csv", "-o", "out.csv", "--text", "message", "--small", "small"]
+    arguments += ["--large", "large", "--classes", ",".join(CLASSES), "--concurrency", "4", *more]
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments, "--per-second", "100"],
+        cwd=tmp_path,
+        env={**os.environ, "OPENAI_BASE_URL": server.address, "OPENAI_API_KEY": "not a key"},
+        stderr=subprocess.DEVNULL,
+    )
+    assert seen.wait(60)
+    process.kill()
+    assert process.wait(60) == -signal.SIGKILL
+    # What was under way may still reach the server.
+    while True:
+        paid = sum(server.paid.values())
+        time.sleep(0.2)
+        if paid == sum(server.paid.values()):
+            break
+    lines = (tmp_path / "out.csv.journal").read_bytes().count(b"\n") - 1
+    assert lines > 10
+    assert run(step, "sample.csv", "out.csv", *more) == 0
+    twice = sum(times - 1 for times in server.paid.values())
+    assert twice <= 4, "the four requests under way"
+    column = "large" if step == "collect" else "answer"
+    assert all(row[column] for row in _read(tmp_path / "out.csv"))
+
+
+@pytest.mark.parametrize("retries", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_on_a_day_on_which_most_fails_every_answer_is_in_the_file_and_paid_for_once(
+    server: Server, run: Callable[..., int], tmp_path: Path, retries: int
+) -> None:
+    server.fails, more = 0.6, ["--retries", str(retries)]
+    _write(tmp_path / "sample.csv", range(50), labelled=True)
+    code = run("collect", "sample.csv", "rows.csv", *more)
+    rows = _read(tmp_path / "rows.csv")
+    for place, paid in server.calls.items():
+        assert sum(bool(row[place]) for row in rows) == paid
+    assert len(rows) == 50
+    assert code == (retries == 1)
+    while code:
+        code = run("collect", "sample.csv", "rows.csv", *more)
+    assert server.calls == {"small": 50, "large": 50}
+    assert set(server.paid.values()) == {1}
+    columns: Any = {"confidence": "confidence", "prediction": ["small", "large"], "label": "label"}
+    certificate = certify_cascade(data=tmp_path / "rows.csv", **columns, xi=0.2, delta=0.2)
+    certificate.save(tmp_path / "router.json")
+
+    _write(tmp_path / "new.csv", range(1000, 1030), labelled=False)
+    more += ["--certificate", str(tmp_path / "router.json")]
+    code = run("route", "new.csv", "answers.csv", *more)
+    answers = _read(tmp_path / "answers.csv")
+    assert code == (retries == 1) == (not all(row["answer"] for row in answers))
+    answered = [row for row in answers if row["answer"]]
+    assert all(row["answer"] == _message(int(row["message"].split(":")[0]))[1] for row in answered)
+    while code:
+        code = run("route", "new.csv", "answers.csv", *more)
+    assert [row["answer"] for row in _read(tmp_path / "answers.csv")] == [
+        _message(number)[1] for number in range(1000, 1030)
+    ]
+    assert set(server.paid.values()) == {1}
+    assert server.calls["small"] <= 80
 
 
 def test_a_collection_of_other_rows_is_left_alone(run: Callable[..., int], tmp_path: Path) -> None:
@@ -171,7 +268,7 @@ def test_a_collection_of_other_rows_is_left_alone(run: Callable[..., int], tmp_p
     _write(tmp_path / "other.csv", range(5, 15), labelled=True)
     run("collect", "sample.csv", "rows.csv")
     before = (tmp_path / "rows.csv").read_bytes()
-    with pytest.raises(SystemExit, match="collected from other rows"):
+    with pytest.raises(SystemExit, match="begun for other rows or models"):
         run("collect", "other.csv", "rows.csv")
     assert (tmp_path / "rows.csv").read_bytes() == before
 
@@ -200,5 +297,5 @@ def test_a_model_without_log_probabilities_is_refused(
 ) -> None:
     server.without_logprobs = True
     _write(tmp_path / "sample.csv", range(4), labelled=True)
-    with pytest.raises(RuntimeError, match=r"(small|large) returns no log-probabilities"):
+    with pytest.raises(SystemExit, match=r"(small|large) returns no log-probabilities"):
         run("collect", "sample.csv", "rows.csv")

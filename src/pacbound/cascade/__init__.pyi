@@ -1,4 +1,5 @@
 from pacbound.cascade.asking import Asking as Asking
+from pacbound.cascade.asking import Reply as Reply
 from pacbound.cascade.async_routing import AsyncCascade as AsyncCascade
 from pacbound.cascade.batches.answering import answer_batch as answer_batch
 from pacbound.cascade.batches.answering import answer_batch_async as answer_batch_async

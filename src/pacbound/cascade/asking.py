@@ -22,6 +22,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from inspect import isawaitable
 from math import inf
@@ -41,6 +42,11 @@ T = TypeVar("T")
 # Answers of a server that may be another one a moment later: too slow, in conflict, too early, too
 # many requests; and all from 500 on.
 PASSING: Final = (408, 409, 425, 429)
+
+IN_A_THREAD: Final = (
+    "Call a blocking one in a thread, `async def model(item): return await "
+    "asyncio.to_thread(blocking, item)`."
+)
 
 # The program is wrong, and will be again.
 PROGRAM_ERRORS: Final = (
@@ -72,6 +78,31 @@ class AskingOptions(TypedDict, total=False):
     pause: Any
     longest_wait: Any
     retry_if: Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of asking about an item.
+
+    Attributes
+    ----------
+    index, item
+        The place of the item among all, and the item itself.
+    answer
+        What was answered.
+    reason : str or None
+        Why there is no answer; None if there is one.
+
+    Examples
+    --------
+    >>> Reply(0, "my money back", reason="TimeoutError (3 tries)").answer is None
+    True
+    """
+
+    index: int
+    item: Any
+    answer: Any = None
+    reason: str | None = None
 
 
 class NotAwaitableError(InvalidTypeError):
@@ -178,6 +209,56 @@ class Asking:
                 tries += 1
                 wait = self._wait(error, tries, failure)
             time.sleep(wait)
+
+    async def each(
+        self, ask: Callable[[Any], Awaitable[Any]], items: Items, *, ordered: bool = False
+    ) -> AsyncGenerator[Reply, None]:
+        """Ask about each of some items, within the limits, and again after failures.
+
+        A request that is slow holds back no other. One that fails for good is handed out with its
+        reason in place of an answer, and the others go on.
+
+        Parameters
+        ----------
+        ask
+            An async function of one item.
+        items : iterable or async iterable
+            What it is asked about. Another item is taken when there is room.
+        ordered
+            Whether answers come in the order of the items, or as they are finished.
+
+        Yields
+        ------
+        Reply
+            For each item the answer, or why there is none.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> async def inverse(number):
+        ...     return 1 / number
+        >>> async def main():
+        ...     asking = Asking(retries=0)
+        ...     return [asked async for asked in asking.each(inverse, [4, 0], ordered=True)]
+        >>> for asked in asyncio.run(main()):
+        ...     print(asked.item, asked.answer, asked.reason)
+        4 0.25 None
+        0 None ZeroDivisionError: division by zero
+        """
+
+        async def one(index: int, item: Any) -> Reply:
+            async def call() -> Any:
+                return await awaitable(ask(item), "ask", IN_A_THREAD)
+
+            try:
+                return Reply(index, item, await self.awaited(call, ModelError))
+            except ModelError as error:
+                return Reply(index, item, reason=str(error))
+
+        stream = BoundedStream(one, items, limit=self.concurrency)
+        async with aclosing(stream.results(ordered=ordered)) as results:
+            async for asked in results:
+                yield asked
 
     async def awaited(
         self, ask: Callable[[], Awaitable[T]], failure: Callable[[str], Exception]

@@ -12,12 +12,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Sized
 from contextlib import aclosing
 from copy import deepcopy
 from time import perf_counter
-from typing import Any, Final, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.asking import (
+    IN_A_THREAD,
     Asking,
     AskingOptions,
     BoundedStream,
@@ -51,11 +52,6 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Groups = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
 OnError = Literal["raise", "slow", "skip"]
-
-IN_A_THREAD: Final = (
-    "Call a blocking one in a thread, `async def model(item): return await "
-    "asyncio.to_thread(blocking, item)`."
-)
 
 
 class AsyncCascade:
