@@ -122,6 +122,46 @@ def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
     assert Frames.load(folder).observations.tobytes() == Frames.load(whole).observations.tobytes()
 
 
+BUSY = """
+import os, sys, time
+from pathlib import Path
+import joblib
+from tests.shield.cars import Car, brake, danger, rash
+from pacbound.shield import collect_rollouts
+
+parent = os.getpid()
+
+class Busy(Car):
+    def step(self, action):
+        if os.getpid() != parent:
+            (Path(sys.argv[1]) / f"beat-{os.getpid()}").touch()
+            time.sleep(0.05)
+        return super().step(action)
+
+with joblib.parallel_config(backend=sys.argv[2]):
+    collect_rollouts(Busy, rash, brake, danger, horizon=40, seeds=range(4000), chunk=1000, n_jobs=2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not say that a parent is gone")
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_workers_end_with_the_parent_that_is_killed(tmp_path: Path, backend: str) -> None:
+    command = BUSY.replace("sys.argv[1]", repr(str(tmp_path))).replace("sys.argv[2]", repr(backend))
+    child = subprocess.Popen([sys.executable, "-c", command], cwd=ROOT)
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("beat-*"))) < 2:
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child.kill()
+    child.wait()
+    time.sleep(5)
+    beats = [path.stat().st_mtime_ns for path in tmp_path.glob("beat-*")]
+    time.sleep(2)
+    assert beats == [path.stat().st_mtime_ns for path in tmp_path.glob("beat-*")]
+
+
 def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(
     plain: Rollouts, tmp_path: Path
 ) -> None:

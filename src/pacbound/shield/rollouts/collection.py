@@ -3,13 +3,15 @@ folder.
 
 Rows come out in the order of the seeds, whatever the number of workers: a chunk is decided by the
 seeds alone, and what a seed gives depends on nothing but itself. All seeds are run, however long
-each takes.
+each takes. Workers end with the process that started them, even if it is killed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -45,6 +47,9 @@ Job = Callable[[NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 
 _LONGEST_ERROR = 200
 _ROUND = 4
+# The thread of a worker that looks whether its parent is still there, and how often.
+_WATCH = "pacbound-parent"
+_WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,10 @@ def collect(
     _tell(workers.progress, rows, chunks)
     missing = [place for place in range(len(chunks)) if place not in rows]
     with closing(
-        _finished([delayed(_run)(job, place, chunks[place]) for place in missing], workers.n_jobs)
+        _finished(
+            [delayed(_run)(job, place, chunks[place], os.getpid()) for place in missing],
+            workers.n_jobs,
+        )
     ) as finished:
         for place, data in finished:
             if parts is not None:
@@ -144,9 +152,20 @@ def _renewed(task: Task, world: World) -> World:
     return task.world()
 
 
-def _run(job: Job, place: int, seeds: NDArray[np.int64]) -> tuple[int, bytes]:
+def _run(job: Job, place: int, seeds: NDArray[np.int64], parent: int) -> tuple[int, bytes]:
+    if os.getppid() == parent and all(thread.name != _WATCH for thread in threading.enumerate()):
+        threading.Thread(target=_end_with, args=[parent], name=_WATCH, daemon=True).start()
     # Packed here, so that the work of it is shared, and a part on disk is what the worker made.
     return place, packed({**job(seeds), SEEDS: seeds})
+
+
+def _end_with(parent: int) -> None:
+    """End this worker once the process that it works for is gone: nobody would read what it makes.
+    A parent that is killed has no time to say so.
+    """
+    while os.getppid() == parent:
+        time.sleep(_WATCH_SECONDS)
+    os._exit(1)
 
 
 def _digest(seeds: NDArray[np.int64]) -> str:
