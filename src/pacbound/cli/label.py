@@ -1,8 +1,11 @@
-"""`pacbound label`: pay for the labels of a cascade that matter, and stop at any time."""
+"""`pacbound label`: pay for the labels, or the grades, of a cascade that matter, and stop at any
+time.
+"""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +13,7 @@ import numpy as np
 import typer
 
 from pacbound.cascade.labelling import LabelSession
-from pacbound.cascade.labelling.session import require_loss
+from pacbound.cascade.labelling.session import GRADING, Outcome, require_loss
 from pacbound.cascade.rows import CHECK, LABEL, Fill, no_label, rows_asked_for
 from pacbound.claims.budget import Budget
 from pacbound.claims.cascade import CascadeCertificate
@@ -27,7 +30,7 @@ from pacbound.cli.delivery import (
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.label_by_hand import label_by_hand
 from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, numbers, option
-from pacbound.cli.rows import CLASSES, PIPED, RELATED, WRITTEN, RowChoices
+from pacbound.cli.rows import CLASSES, GRADED, PIPED, RELATED, WRITTEN, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -54,14 +57,15 @@ def label(
     confidence: Annotated[
         str, option("Columns with the confidence of each model but the last: c1")
     ],
-    prediction: Annotated[
-        str, option("Columns with each model's prediction, the slow model's last: p1,p2")
-    ],
     session: Annotated[
         Path,
         option("The session: made if it is not there, and gone on with if it is."),
         Writes(is_locked=True),
     ],
+    prediction: Annotated[
+        str | None,
+        option("Columns with each model's prediction, the slow model's last: p1,p2"),
+    ] = None,
     xi: Annotated[float | None, option("The accuracy that may be lost, for example 0.01.")] = None,
     delta: Annotated[float | None, option("Chance that more is lost, for example 0.01.")] = None,
     costs: Annotated[
@@ -84,8 +88,18 @@ def label(
     label: Annotated[
         str | None, option("Column of FILE with the labels that are there already.")
     ] = None,
+    quality: Annotated[
+        str | None,
+        option(
+            "Answers are graded: the columns for the quality of each model's answer, in FILE or to "
+            "be filled in, the slow model's last: g1,g2. For two models the slow one's will do.",
+            rich_help_panel=ROWS,
+        ),
+    ] = None,
     ask: Annotated[
-        Path | None, option("Write the rows to label here, with an empty label column."), Writes()
+        Path | None,
+        option("Write the rows to label here, with an empty column for each answer."),
+        Writes(),
     ] = None,
     count: Annotated[int, option("At most so many rows to label.", min=1)] = 50,
     answers: Annotated[
@@ -103,12 +117,13 @@ def label(
     show: Annotated[
         str | None,
         option(
-            "Columns that a labeller sees: text,image. If left out, all but those of the models.",
+            "Columns that a labeller sees: text,image. If left out, all but those of the models; "
+            "to grade, predictions are shown.",
             rich_help_panel=ROWS,
         ),
     ] = None,
     *,
-    rows: Annotated[RowChoices, (*RELATED, *PIPED, "sample")],
+    rows: Annotated[RowChoices, (*RELATED, *GRADED, "row_ids", "seed", *PIPED, "sample")],
     output: OutputOption = None,
     budget: BudgetOption = None,
     about: AboutOption = None,
@@ -122,11 +137,15 @@ def label(
     --show names these columns. Rows without a label count as losses, so what is certified holds
     whenever you stop: that at most xi of the accuracy is lost.
 
+    With --quality answers are graded in place of labels, and the claim is about mean quality. Who
+    grades sees the predictions, and no scores.
+
     Exit code 0: certified. 3: not yet.
     """
     said = rows.options()
     told, named = about_texts(about_of(about)), sample_name(said.pop("sample", None))
     insisted = said.pop("unrelated_labels", False)
+    answer = _Answer(label, quality, cannot_tell)
     fixed = {
         "xi": xi,
         "delta": delta,
@@ -135,55 +154,112 @@ def label(
         "costs": None if costs is None else tuple(numbers(costs, "--costs")),
         **{name: said.get(name) for name in CLASSES},
     }
-    columns: Any = {"confidence": names(confidence), "prediction": names(prediction)}
+    columns: Any = {"confidence": names(confidence)}
+    if prediction is not None:
+        columns["prediction"] = names(prediction)
+    predictions = columns.get("prediction", [])
     (file,) = rows.tables([file])
     notation = rows.notation()
-    models = [*columns["confidence"], *columns["prediction"], slow_confidence]
-    shown = _shown(open_table(file, notation), show, hidden={label, *models})
+    models = [*columns["confidence"], slow_confidence]
+    models += [] if answer.grades else predictions
+    table = open_table(file, notation)
+    shown = _shown(table, show, hidden={label, *models, *answer.grades})
     reading: dict[str, Any] = {
         **columns,
         "slow_confidence": slow_confidence,
         **{name: said.get(name) for name in WRITTEN},
+        **{name: said[name] for name in GRADING if name in said},
     }
     # From before the session is read until after it is written: no other process may do so between.
     with locked(session, wait=True, waiting=lambda: _say_waiting(session)):
         with progress_bar("reading") as progress:
-            going = _session(file, session, fixed, {**reading, "progress": progress})
+            reading["progress"] = progress
+            going = _session(file, session, fixed, reading, graded=bool(answer.grades))
         if budget is not None:
             # All certificates of a session hold together, so it spends once: when it is begun.
             if session.exists():
                 raise InvalidTypeError(f"{session} was begun, and spent then: leave --budget out.")
             Budget(budget).spend(going.certificate(sample=named))
         if label is not None and not insisted:
-            _require_related(going, file, label, names(prediction), notation)
-        taken = _tell_file(going, file, label, notation)
+            _require_related(going, file, label, predictions, notation)
+        there = answer.stored(table)
+        taken = _tell_file(going, table, answer) if there else 0
         if answers is not None:
-            taken += _tell_answers(
-                going,
-                answers,
-                label or LABEL,
-                names(confidence),
-                names(prediction),
-                cannot_tell,
-                notation,
-            )
+            told_by = columns["confidence"], predictions
+            taken += _tell_answers(going, answers, answer, *told_by, notation)
         _save(going, session)
         asked = None
         if ask is not None:
             asked = going.ask(count)
-            _require_taken_in(going, ask, label or LABEL, notation)
-            is_numbers = not any(isinstance(found, str) for found in going.classes)
+            _require_taken_in(going, ask, answer, notation)
             added: dict[str, Fill] = {CHECK: going.checks}
-            if label is None:
-                added[LABEL] = no_label(ask, numbers=is_numbers)
+            if not there:
+                added |= dict.fromkeys(answer.columns, _nothing(going, ask))
             decided(0 if going.progress.certified else REFUSED)
-            seen = shown if label is None else [*shown, label]
+            seen = [*shown, *answer.columns] if there else shown
             rows_asked_for(file, ask, asked, shown=seen, added=added, notation=notation)
         elif answers is None and not as_json and _is_by_hand():
-            label_by_hand(going, session, open_table(file, notation), shown)
+            label_by_hand(going, session, table, shown, answer.grades)
             _save(going, session)
         certificate = None if output is None else going.certificate(about=told, sample=named)
-        return _report(going, session, taken, ask, asked, certificate, output, as_json=as_json)
+        written = None if ask is None or asked is None else (ask, len(asked))
+        return _report(going, session, taken, written, answer, certificate, output, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The columns that an answer to a row stands in: its label, or the grades of models' answers;
+    and what stands for "nobody can tell" there.
+    """
+
+    label: str | None
+    quality: str | None
+    cannot_tell: str | None
+
+    def __post_init__(self) -> None:
+        if self.label is not None and self.quality is not None:
+            raise InvalidTypeError(
+                "--label and --quality both say how good answers are: pass one of them."
+            )
+
+    @property
+    def grades(self) -> list[str]:
+        """The columns of grades; none where rows get labels."""
+        return [] if self.quality is None else names(self.quality)
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns of an answer."""
+        return self.grades or [self.label or LABEL]
+
+    def stored(self, table: TableFile) -> bool:
+        """Whether the table of the rows has answers already; then it has all of their columns."""
+        if self.label is not None or any(name in table.columns for name in self.grades):
+            require_columns(table, self.columns)
+            return True
+        return False
+
+    def of(self, batch: Batch) -> tuple[Any, Any]:
+        """The answers of a batch as a session is told them, and which rows nobody can tell."""
+        if not self.grades:
+            return _without(batch.values(self.columns[0]), self.cannot_tell)
+        declined, told = np.zeros(batch.rows, dtype=np.bool_), {}
+        for name in self.grades:
+            told[name] = np.full(batch.rows, np.nan)
+            cannot = np.zeros(batch.rows, dtype=np.bool_)
+            if self.cannot_tell is not None:
+                _, cannot = _without(batch.values(name), self.cannot_tell)
+            graded = batch if not cannot.any() else batch.where(~cannot)
+            found = numeric(graded.numbers(name, missing=True), name)
+            told[name][~cannot] = found
+            declined |= cannot
+        return told, declined
+
+
+def _nothing(session: LabelSession, path: Path) -> Fill:
+    """What the columns of answers that are not there yet hold."""
+    is_numbers = not any(isinstance(found, str) for found in session.classes)
+    return no_label(path, numbers=is_numbers or session.graded is not None)
 
 
 def _shown(table: TableFile, show: str | None, hidden: set[str | None]) -> list[str]:
@@ -209,15 +285,24 @@ def _say_waiting(session: Path) -> None:
     typer.echo(f"{session} is in use by another process: waiting for it.", err=True)
 
 
-def _session(file: str, path: Path, fixed: dict[str, Any], reading: dict[str, Any]) -> LabelSession:
+def _session(
+    file: str, path: Path, fixed: dict[str, Any], reading: dict[str, Any], *, graded: bool
+) -> LabelSession:
     if path.exists():
         found = LabelSession.load(path, data=file, **reading)
         _require_as_fixed(found, fixed, path)
+        if (found.graded is not None) != graded:
+            raise InvalidTypeError(
+                f"{path} is a session of labels: leave --quality out."
+                if graded
+                else f"{path} is a session of graded answers: name their columns with --quality."
+            )
         return found
     if fixed["xi"] is None or fixed["delta"] is None:
         raise InvalidTypeError(f"{path} is not there yet: a new session needs --xi and --delta.")
     given = {name: value for name, value in fixed.items() if value is not None}
-    return LabelSession(data=file, **given, **reading)
+    outcome: Outcome = "quality" if graded else "label"
+    return LabelSession(data=file, outcome=outcome, **given, **reading)
 
 
 def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) -> None:
@@ -261,47 +346,45 @@ def _require_related(
         matches.require_related(rows, label, predictions[-1])
 
 
-def _tell_file(session: LabelSession, file: str, label: str | None, notation: Notation) -> int:
-    """Take in the labels that the file of the rows has."""
-    if label is None:
-        return 0
-    table, taken = open_table(file, notation), 0
-    require_columns(table, [label])
-    for batch in table.batches([label]):
+def _tell_file(session: LabelSession, table: TableFile, answer: _Answer) -> int:
+    """Take in the answers that the table of the rows has."""
+    taken = 0
+    for batch in table.batches(answer.columns):
         rows = np.arange(batch.start, batch.start + batch.rows)
-        taken += session.tell_column(rows, batch.values(label), name=label, start=batch.start)
+        told, declined = answer.of(batch)
+        taken += session.tell_column(rows, told, name=answer.columns[0], start=batch.start)
+        taken += session.decline(rows[declined]) if answer.grades else 0
     return taken
 
 
 def _tell_answers(
     session: LabelSession,
     path: Path,
-    label: str,
+    answer: _Answer,
     confidences: list[str],
     predictions: list[str],
-    cannot_tell: str | None,
     notation: Notation,
 ) -> int:
     """Take in what was filled in, all of it or nothing. Predictions and scores that came back, too,
     must be those of the rows.
     """
     table, taken = open_table(path, answers_notation(path, notation)), 0
-    require_columns(table, [ROW, label])
+    require_columns(table, [ROW, *answer.columns])
     scored, told = (
         {place: name for place, name in enumerate(names) if name in table.columns}
         for names in (confidences, predictions)
     )
     checked = [CHECK] if CHECK in table.columns else []
-    wanted = [ROW, label, *checked, *scored.values(), *told.values()]
+    wanted = [ROW, *answer.columns, *checked, *scored.values(), *told.values()]
     for batch in table.batches(list(dict.fromkeys(wanted))):
-        rows, values = _rows(batch), batch.values(label)
-        known, declined = _without(values, cannot_tell)
-        _require_told_apart(session, path, known)
         try:
+            rows, (known, declined) = _rows(batch), answer.of(batch)
+            if not answer.grades:
+                _require_told_apart(session, path, known)
             taken += session.tell_column(
                 rows,
                 known,
-                name=label,
+                name=answer.columns[0],
                 start=batch.start,
                 predictions={place: batch.values(name) for place, name in told.items()},
                 scores={place: _came_back(batch, name, notation) for place, name in scored.items()},
@@ -352,34 +435,45 @@ def _require_told_apart(session: LabelSession, path: Path, values: Values) -> No
             )
 
 
-def _require_taken_in(session: LabelSession, path: Path, label: str, notation: Notation) -> None:
+def _require_taken_in(
+    session: LabelSession, path: Path, answer: _Answer, notation: Notation
+) -> None:
     """Refuse to replace a file that holds answers which the session has not been told."""
     if not path.is_file():
         return
     try:
         table = open_table(path, answers_notation(path, notation))
-        require_columns(table, [ROW, label])
-        batches = list(table.batches([ROW, label]))
+        require_columns(table, [ROW, *answer.columns])
+        batches = list(table.batches([ROW, *answer.columns]))
     except (InvalidTypeError, InvalidValueError):
         return
-    known = [*session.labels, *session.declined.tolist()]
+    known = dict.fromkeys(session.labels, 1) | {
+        row: sum(one is not None for one in told) for row, told in session.qualities.items()
+    }
+    known |= dict.fromkeys(session.declined.tolist(), len(answer.columns))
     for batch in batches:
-        answered = batch.values(label)
-        filled = np.array([bool(str(found).strip()) for found in answered.distinct] + [False])
-        open_ = filled[answered.places] & ~np.isin(_rows(batch), known)
+        filled = np.sum([_filled(batch.values(name)) for name in answer.columns], axis=0)
+        open_ = filled > [known.get(row, 0) for row in _rows(batch).tolist()]
         if open_.any():
+            what = "grades" if answer.grades else "labels"
             raise InvalidValueError(
-                f"{path} holds {open_.sum()} labels that the session has not been told, and stays "
+                f"{path} holds {open_.sum()} {what} that the session has not been told, and stays "
                 f"as it is: take them in with --answers {path}, or name another file."
             )
+
+
+def _filled(answered: Values) -> Any:
+    """Which values are not empty."""
+    filled = np.array([bool(str(found).strip()) for found in answered.distinct] + [False])
+    return filled[answered.places]
 
 
 def _report(
     session: LabelSession,
     path: Path,
     taken: int,
-    ask: Path | None,
-    asked: Any,
+    written: tuple[Path, int] | None,
+    answer: _Answer,
     certificate: CascadeCertificate | None,
     output: Path | None,
     *,
@@ -414,8 +508,8 @@ def _report(
                     "exit_rates": now.best_possible.exit_rates.tolist(),
                     "expected_cost": now.best_possible.expected_cost,
                 },
-                "ask": text_of(ask),
-                "asked": None if asked is None else len(asked),
+                "ask": None if written is None else text_of(written[0]),
+                "asked": None if written is None else written[1],
                 "certificate": text_of(output),
             }
         )
@@ -423,13 +517,23 @@ def _report(
     typer.echo(f"{path}: {now}.")
     if ahead is not None and ahead.labels:
         typer.echo(f"{str(ahead).capitalize()}.")
-    if ask is not None:
-        typer.echo(
-            f"{len(asked):,} rows to label are in {ask}: fill in the label column, leave the "
-            f"others as they are, and pass it with --answers {ask}."
-            if len(asked)
-            else f"No label can change the thresholds any more; {ask} has no rows."
-        )
+    if written is not None:
+        typer.echo(_how_to_fill_in(session, *written, answer))
     if certificate is not None:
         return deliver(certificate, output, as_json=False)
     return code
+
+
+def _how_to_fill_in(session: LabelSession, ask: Path, asked: int, answer: _Answer) -> str:
+    """What to do with the rows that were written to `ask`."""
+    what = "label" if session.graded is None else "grade"
+    if not asked:
+        return f"No {what} can change the thresholds any more; {ask} has no rows."
+    columns = "the label column"
+    if session.graded is not None:
+        worst, best = session.graded.scale
+        columns = f"{' and '.join(answer.columns)}, from {worst:g} to {best:g}"
+    return (
+        f"{asked:,} rows to {what} are in {ask}: fill in {columns}, leave the others as they are, "
+        f"and pass it with --answers {ask}."
+    )

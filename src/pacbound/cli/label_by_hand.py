@@ -8,6 +8,8 @@ taken back after its effect is seen would void the guarantee. What begins with a
 so that every letter can be a class; the name of a class that begins with one is typed with another
 colon before it. The models' own columns are not shown unless they are named, so that the label does
 not depend on them.
+
+Where answers are graded, a number on the scale is typed for each of them; the answers are shown.
 """
 
 from __future__ import annotations
@@ -41,22 +43,33 @@ SKIP, UNDO, QUIT = ":s", ":u", ":q"
 
 
 def label_by_hand(
-    session: LabelSession, path: Path, table: TableFile, shown: Sequence[str]
+    session: LabelSession,
+    path: Path,
+    table: TableFile,
+    shown: Sequence[str],
+    grades: Sequence[str] = (),
 ) -> None:
     """Ask for one label after the other, until none matters or the user quits.
 
-    `path` is where the session is saved after each; only `shown` columns are shown.
+    `path` is where the session is saved after each; only `shown` columns are shown. `grades` are
+    the names of what is typed where answers are graded.
     """
     if not session.done:
-        _ByHand(session, path, _Shown(table, shown)).run()
+        _ByHand(session, path, _Shown(table, shown), grades).run()
 
 
 class _ByHand:
     """Rows one after the other. The last label is stored, but nothing has looked at it."""
 
-    def __init__(self, session: LabelSession, path: Path, shown: _Shown) -> None:
+    def __init__(
+        self, session: LabelSession, path: Path, shown: _Shown, grades: Sequence[str]
+    ) -> None:
         self._session, self._path, self._shown = session, path, shown
-        self._menu = _Menu(session.classes)
+        self._menu: _Menu | _Grades = (
+            _Menu(session.classes)
+            if session.graded is None
+            else _Grades(session.graded.scale, grades)
+        )
         self._rows: list[int] = []
         self._last: int | None = None
         self._is_over = False
@@ -86,7 +99,7 @@ class _ByHand:
 
     def _is_answered(self, row: int) -> bool:
         """Whether the row was answered, or the one before it taken back; not if the user quits."""
-        for answer in _answers(f"label of row {row}> "):
+        for answer in _answers(f"{self._menu.wanted} of row {row}> "):
             if answer == QUIT:
                 return False
             if answer == UNDO and self._last is not None:
@@ -97,8 +110,8 @@ class _ByHand:
                 return True
         return False
 
-    def _meant(self, answer: str) -> Class | None:
-        """The class that is meant; None if none is, and then it is said why."""
+    def _meant(self, answer: str) -> Any:
+        """The class, or the grades, that are meant; None if none is, and then it is said why."""
         if answer == UNDO:
             typer.echo("There is nothing to take back: a label stays once the next one is typed.")
             return None
@@ -107,18 +120,21 @@ class _ByHand:
             typer.echo(self._menu.refused(answer))
         return found
 
-    def _is_stored(self, row: int, label: Class | None) -> bool:
+    def _is_stored(self, row: int, label: Any) -> bool:
         """Whether the session could be told the label; if so, the one before it was used first."""
         if self._last is not None:
             self._look(row)
         try:
-            self._session.tell([row], [label])
+            if label is None:
+                self._session.decline([row])
+            else:
+                self._session.tell([row], **{self._menu.told_as: [label]})
         except (InvalidTypeError, InvalidValueError) as error:
             typer.echo(str(error))
             return False
         self._session.save(self._path)
         self._last, self._rows = row, self._rows[1:]
-        said = "cannot tell" if label is None else printable(str(label))
+        said = "cannot tell" if label is None else printable(self._menu.said(label))
         typer.echo(f"Row {row}: {said}. Until the next label, {UNDO} takes it back.")
         if not self._rows and not self._is_over:
             self._confirm()
@@ -165,6 +181,8 @@ def _line() -> str:
 class _Menu:
     """What may be typed, and the class that it stands for."""
 
+    wanted, told_as = "label", "labels"
+
     def __init__(self, classes: Sequence[Class]) -> None:
         # Numbers stand for themselves. Names get a number each, unless one of them is such a
         # number itself: then each is typed in full.
@@ -205,6 +223,10 @@ class _Menu:
             f"{QUIT}: stop here."
         )
 
+    def said(self, label: Class) -> str:
+        """The class, as it is said when it was stored."""
+        return str(label)
+
     def _new(self, answer: str) -> Class | None:
         """A number that is not in the menu: whether it can be a label is for the session to say."""
         try:
@@ -212,6 +234,52 @@ class _Menu:
         except NotAClassError:
             return None
         return found if isinstance(found, int) else None
+
+
+class _Grades:
+    """What may be typed where answers are graded: a number for each, on the scale."""
+
+    told_as = "quality"
+
+    def __init__(self, scale: tuple[float, float], names: Sequence[str]) -> None:
+        self._scale, self._names = scale, names
+        self.wanted = " ".join(names)
+
+    def meant(self, answer: str) -> Any:
+        """The grades that are meant; None if not all of them are on the scale."""
+        try:
+            found = [float(part) for part in answer.replace(",", " ").split()]
+        except ValueError:
+            return None
+        worst, best = self._scale
+        if len(found) != len(self._names) or not all(worst <= one <= best for one in found):
+            return None
+        return found if len(found) > 1 else found[0]
+
+    def refused(self, answer: str) -> str:
+        """What to say to an answer that is not grades."""
+        if answer.startswith(_MARK):
+            return f"{printable(answer)} is not a command. {self.explained()}"
+        some = "a grade" if len(self._names) == 1 else f"{len(self._names)} grades"
+        return f"{printable(answer)} is not {some} {self._from_to}. {self.explained()}"
+
+    def said(self, label: Any) -> str:
+        """The grades, as they are said when they were stored."""
+        found = label if isinstance(label, list) else [label]
+        return ", ".join(f"{name} {one:g}" for name, one in zip(self._names, found, strict=True))
+
+    def explained(self) -> str:
+        each = " ".join(self._names)
+        return (
+            f"Type {each}, {'each ' * (len(self._names) > 1)}{self._from_to}, and Enter. {SKIP}: "
+            f"cannot tell, counts as a loss. {UNDO}: take the last grade back; once the next one "
+            f"is typed, it stays. {QUIT}: stop here."
+        )
+
+    @property
+    def _from_to(self) -> str:
+        worst, best = self._scale
+        return f"from {worst:g} to {best:g}"
 
 
 def _typed(name: str) -> str:

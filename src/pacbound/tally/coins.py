@@ -87,7 +87,7 @@ class Graded:
         if bad.size:
             value = found[bad[0]]
             raise InvalidValueError(
-                f"{name}[{start + bad[0]}] is {value:g} ({bad.size} such values): expected grades "
+                f"{name}[{start + bad[0]}] is {value!s} ({bad.size} such values): expected grades "
                 f"from {worst:g} to {best:g}. If they go from 1 to 5, pass quality_scale=(1, 5) "
                 "(--quality-scale 1,5)."
             )

@@ -44,6 +44,8 @@ class LabelForecast:
         What a row would then cost on average; None if the session has no costs.
     done : bool
         Whether no further label would then change the thresholds.
+    what : str
+        What is told: "labels" or "grades".
 
     Examples
     --------
@@ -55,13 +57,14 @@ class LabelForecast:
     exit_rates: Floats
     expected_cost: float | None
     done: bool
+    what: str = "labels"
 
     def __str__(self) -> str:
         cost = "" if self.expected_cost is None else f" (cost {self.expected_cost:.4g} a row)"
-        then = "; no further label would matter then" if self.done else ""
+        then = f"; no further {self.what[:-1]} would matter then" if self.done else ""
         return (
             f"forecast: at this rate about {self.exit_rates.sum():.0%} exit early{cost} after "
-            f"about {self.labels:,} more labels{then}"
+            f"about {self.labels:,} more {self.what}{then}"
         )
 
 
@@ -89,8 +92,35 @@ class LabelRates:
         slow, differing = answers[-1], answers[0]
         for column in answers[1:-1]:
             differing = np.where(differing == slow, column, differing)
-        # Multiples of the golden ratio, less their whole part, are spread evenly.
-        spread = (first + 1 + np.arange(len(slow))) * _GOLDEN_RATIO % 1
+        spread = _spread(first, len(slow))
         outcome = np.searchsorted(np.cumsum(self.shares)[:-1], spread, side="right")
         other = np.full_like(slow, _OTHER)
         return np.choose(outcome, [slow, differing, other, np.full_like(slow, MISSING)])
+
+
+@dataclass(frozen=True, eq=False)
+class GradeRates:
+    """The qualities of the rows that were graded or declined, of each model in a column, and one
+    row in which all is lost.
+    """
+
+    qualities: Floats
+
+    @classmethod
+    def seen(cls, told: Floats, declined: int) -> Self:
+        """Those of rows with the qualities `told`; of the declined ones none is known."""
+        lost = np.append(np.zeros(told.shape[1] - 1), 1.0)
+        unknown = np.full((declined, told.shape[1]), np.nan)
+        return cls(np.concatenate([told, lost[None], unknown]))
+
+    def of_rows(self, first: int, count: int) -> Floats:
+        """Qualities like these for further rows, the `first` of them being the first-th."""
+        chosen = (_spread(first, count) * len(self.qualities)).astype(np.int64)
+        return np.asarray(self.qualities[chosen])
+
+
+def _spread(first: int, count: int) -> Floats:
+    """Numbers from 0 to 1 that are spread evenly: multiples of the golden ratio, less their whole
+    part.
+    """
+    return np.asarray((first + 1 + np.arange(count)) * _GOLDEN_RATIO % 1)

@@ -1,17 +1,21 @@
-"""What a session keeps: of its rows the counts of all and the rows whose label can matter; in its
-file what was fixed, whose rows they are, and the labels in the order in which they came.
+"""What a session keeps: of its rows the counts of all and the rows whose label can matter; what it
+was told of these; in its file what was fixed, whose rows they are, and the labels in the order in
+which they came.
 
 A label can matter where a fast model differs from the slow one; all other rows are counted once and
-forgotten. The file is written whole at each save, in one step, so a crash leaves the labels of the
-last save. It holds no rows, only a digest of them: labels go with the rows they were given for.
+forgotten. Where answers are graded, the quality of each model's answer takes the place of the
+label, and every row keeps its coin. The file is written whole at each save, in one step, so a crash
+leaves the labels of the last save. It holds no rows, only a digest of them: labels go with the rows
+they were given for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.cascade.labelling.forecast import GradeRates, LabelRates
 from pacbound.cascade.labelling.walks import SessionClaim
 from pacbound.cascade.rows import ReadingOptions
 from pacbound.documents import Json, Reader
@@ -27,10 +32,32 @@ from pacbound.file_locks import locked
 from pacbound.procedures.cascade import NAMES
 from pacbound.sources import open_table
 from pacbound.sources.batches import require_columns
+from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.tally.classes import Class, ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import Rows, Slot, same_length, same_rows, scaled
+from pacbound.tally.coins import COIN, Coins, Graded, graded_from, graded_to_dict
+from pacbound.tally.columns import (
+    QUALITY,
+    Rows,
+    Slot,
+    as_array,
+    same_length,
+    same_rows,
+    scaled,
+    stored,
+)
 from pacbound.tally.count import Counting
-from pacbound.tally.questions.cascade import CASCADE, CascadeQuestion
+from pacbound.tally.draws import Candidates, Draw, draw_slots
+from pacbound.tally.questions.cascade import (
+    CASCADE,
+    FOR_GOOD,
+    ONLY_SLOW,
+    CascadeQuestion,
+    exit_outcomes,
+    joint_of,
+    joint_outcome,
+    quality_columns,
+    require_graded,
+)
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -42,6 +69,15 @@ WHAT = "a pacbound label session"
 LARGEST_FILE = 2**28
 _LARGEST_CLASS = 2**63
 _DOUBT = "slow_confidence"
+
+# What a session was told of a row, as it is listed: a class, or the quality of each model's answer,
+# from 0 to 1, None where it is missing.
+Qualities = tuple[float | None, ...]
+# The same of some rows: the number of a class in one column, or qualities in one for each model.
+Told = NDArray[Any]
+# What further rows would be told, by their places and how many came before.
+Imagined = Callable[[Integers, int], Told]
+_IDS = "row_ids"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +93,7 @@ class SessionRows:
     cells : ndarray of shape (k, M-1)
         The cells of their scores.
     answers : tuple of ndarray of shape (k,)
-        What each model predicts there, by the numbers of the vocabulary.
+        What each model predicts there, by the numbers of the vocabulary; empty without predictions.
     places : ndarray of shape (k,)
         Where their cells stand in the tally.
     doubt : ndarray of shape (k,)
@@ -65,7 +101,11 @@ class SessionRows:
     vocabulary, evidence
         The classes of the predictions, and what was seen of them.
     digest : str
-        SHA-256 of all scores and predictions.
+        SHA-256 of all scores and predictions, and of the coins where answers are graded.
+    graded : Graded or None
+        How answers are graded; None where rows get labels.
+    coins : ndarray of shape (k,)
+        Their coins, if answers are graded.
     """
 
     tally: Tally
@@ -77,11 +117,13 @@ class SessionRows:
     vocabulary: Vocabulary
     evidence: Evidence
     digest: str
+    graded: Graded | None
+    coins: Floats
 
     @property
     def exits(self) -> int:
         """The number of models before the slow one."""
-        return len(self.answers) - 1
+        return int(self.cells.shape[1])
 
     def checks(self, numbers: Integers) -> NDArray[np.str_]:
         """A short text for each of these rows of this session: answers that come back with it are
@@ -93,20 +135,30 @@ class SessionRows:
 
     @property
     def differ(self) -> NDArray[np.bool_]:
-        """Which exits differ from the slow model; (exits, k)."""
+        """Which exits differ from the slow model; (exits, k). Without predictions, all."""
+        if not self.answers:
+            return np.ones((self.exits, len(self.numbers)), dtype=np.bool_)
         return np.stack([codes != self.answers[-1] for codes in self.answers[:-1]])
 
 
 def session_rows(
-    columns: Mapping[str, Any], slow_confidence: Any, data: Any, reading: ReadingOptions
+    columns: Mapping[str, Any],
+    slow_confidence: Any,
+    data: Any,
+    reading: ReadingOptions,
+    graded: Graded | None = None,
 ) -> SessionRows:
     """The rows of (n, M-1) confidences and (n, M) predictions, as arrays or as columns of a file,
-    which is read in order.
+    which is read in order. Where answers are graded there may be ids of rows, and no predictions.
     """
-    if columns["prediction"] is None:
-        raise InvalidTypeError("prediction is missing: pass those of all models.")
+    columns = {name: given for name, given in columns.items() if given is not None}
+    if graded is None and "prediction" not in columns:
+        raise InvalidTypeError(
+            "prediction is missing: pass those of all models. Answers that are graded need none: "
+            "outcome='quality' (--quality)."
+        )
     if data is None:
-        return _of_arrays(columns, slow_confidence, reading.rule)
+        return _of_arrays(columns, slow_confidence, reading.rule, graded)
     if not isinstance(data, (str, os.PathLike)):
         raise InvalidTypeError(
             f"data is of type {type(data).__name__}: expected the path of one file. Pass arrays "
@@ -117,18 +169,26 @@ def session_rows(
     }
     if not all(isinstance(name, str) for names in named.values() for name in names):
         raise InvalidTypeError(
-            "With data, confidence and prediction name its columns: expected texts."
+            f"With data, {' and '.join(columns)} name its columns: expected texts."
         )
-    return _of_file(data, named, slow_confidence, reading)
+    return _of_file(data, named, slow_confidence, reading, graded)
 
 
-def _of_arrays(columns: Mapping[str, Any], slow_confidence: Any, rule: ClassRule) -> SessionRows:
+def _of_arrays(
+    columns: Mapping[str, Any], slow_confidence: Any, rule: ClassRule, graded: Graded | None
+) -> SessionRows:
     same_rows(**columns, slow_confidence=slow_confidence)
-    question, arrays = CASCADE.of_arrays(**columns)
+    ids = {name: given for name, given in columns.items() if name == _IDS}
+    asked = {name: given for name, given in columns.items() if name != _IDS}
+    if graded is not None:
+        shape = as_array(columns["confidence"], "confidence").shape
+        asked[QUALITY] = np.full((*shape[:1], 1 + (shape[1] if len(shape) > 1 else 1)), nan)
+    question, arrays = CASCADE.of_arrays(**asked)
+    question = _to_grade(question, graded, draw_slots(ids, columns=False))
     slots = _slots(question, None if slow_confidence is None else _DOUBT, None)
-    rows = Rows.of_arrays(slots, {**arrays, _DOUBT: slow_confidence})
-    if slow_confidence is not None:
-        same_length(confidence=rows, slow_confidence=rows.numbers(_DOUBT))
+    rows = Rows.of_arrays(slots, {**arrays, **ids, _DOUBT: slow_confidence})
+    beside = {name: rows.columns[name] for name in (_IDS, _DOUBT) if name in slots}
+    same_length(confidence=rows, **beside)
     gathering = _Gathering(question, rule)
     gathering.add(rows)
     return gathering.result()
@@ -139,10 +199,15 @@ def _of_file(
     columns: Mapping[str, Sequence[str]],
     slow_confidence: str | None,
     reading: ReadingOptions,
+    graded: Graded | None,
 ) -> SessionRows:
-    table, question = open_table(path, reading.notation), CASCADE.of_columns(**columns)
+    table, asked = open_table(path, reading.notation), dict(columns)
+    ids = {name: asked.pop(name)[0] for name in (_IDS,) if name in asked}
+    if graded is not None:
+        asked[QUALITY] = [f"{QUALITY} {m}" for m in range(len(asked["confidence"]) + 1)]
+    question = _to_grade(CASCADE.of_columns(**asked), graded, draw_slots(ids, columns=True))
     slots = _slots(question, slow_confidence, reading.notation.scale)
-    needed = list(dict.fromkeys(slot.name for slot in slots.values()))
+    needed = list(dict.fromkeys(slot.name for slot in stored(slots).values()))
     require_columns(table, needed)
     gathering = _Gathering(question, reading.rule)
     for batch in table.batches(needed, progress=reading.progress):
@@ -151,6 +216,19 @@ def _of_file(
         except (InvalidTypeError, InvalidValueError) as error:
             raise type(error)(f"{table.path}: {error}") from None
     return gathering.result()
+
+
+def _to_grade(
+    question: CascadeQuestion, graded: Graded | None, ids: Mapping[str, Slot]
+) -> CascadeQuestion:
+    """The question of rows that have no quality yet, and the ids that their coins go by."""
+    if graded is None:
+        return question
+    slots = {
+        key: replace(slot, constant=nan) if key.startswith(QUALITY) else slot
+        for key, slot in question.slots.items()
+    }
+    return replace(question, slots={**slots, **ids}, graded=graded)
 
 
 def _slots(
@@ -169,36 +247,58 @@ class _Gathering:
     def __init__(self, question: CascadeQuestion, rule: ClassRule) -> None:
         self._question = question
         self._counting = Counting(question, rule)
+        self._coins = None if question.graded is None else Coins(question.graded)
+        ids = {name: slot for name, slot in question.slots.items() if name == _IDS}
+        self._ids = Candidates(Draw("rows", ids, seed=0), self._id) if ids else None
+        self._id_parts: list[NDArray[Any]] = []
         self._scores, self._models = (
             [slot for slot in question.slots if slot.startswith(role)]
             for role in ("confidence", "prediction")
         )
-        self._hashes = {slot: hashlib.sha256() for slot in (*self._scores, *self._models)}
+        tossed = [] if self._coins is None else [COIN]
+        self._hashes = {slot: hashlib.sha256() for slot in (*self._scores, *self._models, *tossed)}
         self._parts: list[tuple[Any, ...]] = []
 
     def add(self, rows: Rows) -> None:
-        start = self._counting.rows
-        self._counting.ask(rows)
-        vocabulary = self._counting.vocabulary
+        start, counting = self._counting.rows, self._counting
+        coins = np.zeros(0)
+        if self._ids is not None:
+            self._ids.take(rows)
+            self._id_parts.append(rows.columns[_IDS])
+        if self._coins is not None:
+            rows = self._coins.tossed(rows)
+            coins = rows.numbers(COIN)
+            self._hashes[COIN].update(np.ascontiguousarray(coins, dtype="<f8").data)
+        vocabulary = counting.vocabulary
+        counting.add(self._question.judge(rows, vocabulary, counting.evidence))
         scores = np.column_stack([rows.scores(slot) for slot in self._scores])
-        answers = np.stack([rows.classes(slot, vocabulary) for slot in self._models])
+        answers = np.array([rows.classes(slot, vocabulary) for slot in self._models])
+        answers = answers.reshape(len(self._models), len(rows))
         names = _named(vocabulary)
         for slot, column in zip(self._scores, scores.T, strict=True):
             self._hashes[slot].update(np.ascontiguousarray(column, dtype="<f8").data)
         for slot, codes in zip(self._models, answers, strict=True):
             self._hashes[slot].update(names[codes].data)
-        kept = np.flatnonzero((answers[:-1] != answers[-1]).any(axis=0))
+        kept = np.arange(len(rows))
+        if self._models:
+            kept = np.flatnonzero((answers[:-1] != answers[-1]).any(axis=0))
         cells = np.column_stack([self._question.grid.cells(column[kept]) for column in scores.T])
         doubt = np.full(len(kept), np.nan)
         if _DOUBT in rows.slots:
             doubt = rows.numbers(_DOUBT)[kept].astype(np.float64)
-        self._parts.append((start + kept, cells, answers[:, kept], doubt))
+        coins = coins[kept] if coins.size else coins
+        self._parts.append((start + kept, cells, answers[:, kept], doubt, coins))
+
+    def _id(self, place: int) -> str:
+        return str(np.concatenate(self._id_parts)[place])
 
     def result(self) -> SessionRows:
         if not self._counting.rows:
             raise InvalidValueError("There are no rows: a guarantee needs at least one.")
+        if self._ids is not None:
+            self._counting.ids = self._ids.ids()
         tally = Tally.of(self._question, self._counting.result())
-        numbers, cells, answers, doubt = zip(*self._parts, strict=True)
+        numbers, cells, answers, doubt, coins = zip(*self._parts, strict=True)
         whole = np.concatenate(cells)
         digest = hashlib.sha256(b"pacbound session rows 1")
         for part in self._hashes.values():
@@ -213,7 +313,136 @@ class _Gathering:
             vocabulary=self._counting.vocabulary,
             evidence=self._counting.evidence,
             digest=f"sha256:{digest.hexdigest()}",
+            graded=self._question.graded,
+            coins=np.concatenate(coins),
         )
+
+
+class ByLabel:
+    """What is told of a row is its label: the number of a class, MISSING where there is none."""
+
+    what, several = "label", "labels"
+
+    def __init__(self, rows: SessionRows) -> None:
+        self._rows = rows
+
+    def nothing(self, count: int) -> Told:
+        """As many rows of which nothing is told."""
+        return np.full((count, 1), MISSING)
+
+    def known(self, told: Told) -> NDArray[np.bool_]:
+        """What of it is there."""
+        return np.asarray(told != MISSING)
+
+    def read(self, labels: Any, name: str = "labels", start: int = 0) -> Told:
+        """What was told, as it is kept."""
+        values = labels if isinstance(labels, Values) else values_of(labels, name)
+        return self._rows.vocabulary.codes(values, name, start)[:, None]
+
+    def listed(self, told: Told) -> list[Any]:
+        """What was told, for people and files; None where nothing was."""
+        names = [*self._rows.vocabulary, None]
+        return [names[code] for code in told[:, 0].tolist()]
+
+    def named(self, told: Told) -> str:
+        """What was told of one row, for messages."""
+        (found,) = self.listed(told)
+        return "none" if found is None else repr(found)
+
+    def unlisted(self, values: Sequence[Any]) -> Told:
+        """What a file lists, as it is kept."""
+        return self.read(list(values))
+
+    def outcomes(self, places: Integers, told: Told) -> Integers:
+        """The joint outcome of each row."""
+        return joint_outcome(self._answers(places), told[:, 0])
+
+    def for_good(self, places: Integers, told: Told) -> Integers:
+        """The same if nothing more is told."""
+        answers = self._answers(places)
+        return joint_outcome(answers, np.where(told[:, 0] == MISSING, answers[-1], told[:, 0]))
+
+    def open(self, places: Integers, told: Told) -> NDArray[np.bool_]:
+        """At which exits more could be told; (exits, rows)."""
+        return np.asarray(self._rows.differ[:, places] & (told[:, 0] == MISSING))
+
+    def imagined(self, order: Integers, told: Told, declined: int) -> Imagined:
+        """Labels of further rows that are like those of `order`."""
+        rates = LabelRates.seen(self._answers(order), told[:, 0], declined)
+        return lambda places, first: rates.labels(self._answers(places), first)[:, None]
+
+    def _answers(self, places: Integers) -> list[Integers]:
+        return [column[places] for column in self._rows.answers]
+
+
+class ByQuality:
+    """What is told of a row is the quality of each model's answer, from 0 to 1, NaN where it is
+    missing: some may come before the others.
+    """
+
+    what, several = "quality", "grades"
+
+    def __init__(self, rows: SessionRows, graded: Graded) -> None:
+        self._rows, self._graded, self._models = rows, graded, rows.exits + 1
+
+    def nothing(self, count: int) -> Told:
+        """As many rows of which nothing is told."""
+        return np.full((count, self._models), nan)
+
+    def known(self, told: Told) -> NDArray[np.bool_]:
+        """What of it is there."""
+        return ~np.isnan(told)
+
+    def read(self, quality: Any, name: str = QUALITY, start: int = 0) -> Told:
+        """What was told, as it is kept: a column for each model, or the slow one's alone."""
+        columns = quality if isinstance(quality, Mapping) else None
+        if columns is None:
+            found = quality_columns(quality)
+            names = [name] if len(found) == 1 else [f"{name}[:, {m}]" for m in range(len(found))]
+            columns = dict(zip(names, found, strict=True))
+        require_graded(self._models, len(columns), preferred=False)
+        read = [self._graded.quality(grades, name, start) for name, grades in columns.items()]
+        return np.column_stack(read if len(read) > 1 else [1.0 - read[0], read[0]])
+
+    def listed(self, told: Told) -> list[Any]:
+        """What was told, for people and files; None where nothing was."""
+        return [
+            None if all(map(isnan, row)) else tuple(None if isnan(one) else one for one in row)
+            for row in told.tolist()
+        ]
+
+    def named(self, told: Told) -> str:
+        """What was told of one row, for messages: grades on the scale."""
+        worst, best = self._graded.scale
+        return ", ".join(
+            "none" if isnan(one) else f"{worst + one * (best - worst):g}"
+            for one in told[0].tolist()
+        )
+
+    def unlisted(self, values: Sequence[Any]) -> Told:
+        """What a file lists, as it is kept."""
+        return np.array(values, dtype=np.float64).reshape(-1, self._models)
+
+    def outcomes(self, places: Integers, told: Told) -> Integers:
+        """The joint outcome of each row."""
+        return joint_of(self._at_exits(places, told))
+
+    def for_good(self, places: Integers, told: Told) -> Integers:
+        """The same if nothing more is told."""
+        return joint_of(FOR_GOOD[self._at_exits(places, told)])
+
+    def open(self, places: Integers, told: Told) -> NDArray[np.bool_]:
+        """At which exits more could be told; (exits, rows)."""
+        return self._at_exits(places, told) > ONLY_SLOW
+
+    def imagined(self, order: Integers, told: Told, declined: int) -> Imagined:  # noqa: ARG002
+        """Qualities of further rows that are like those `told`."""
+        rates = GradeRates.seen(told, declined)
+        return lambda places, first: rates.of_rows(first, len(places))
+
+    def _at_exits(self, places: Integers, told: Told) -> Integers:
+        rows = self._rows
+        return exit_outcomes(rows.coins[places], list(told.T), rows.differ[:, places])
 
 
 def _named(vocabulary: Vocabulary) -> NDArray[np.uint64]:
@@ -244,10 +473,11 @@ class SessionDocument:
     asked: SessionClaim
     costs: tuple[float, ...] | None
     rule: ClassRule
-    labels: Mapping[int, Class]
+    graded: Graded | None
+    told: Mapping[int, Class | Qualities]
     declined: tuple[int, ...]
     unused: tuple[int, ...]
-    undone: tuple[tuple[int, Class | None], ...]
+    undone: tuple[tuple[int, Class | Qualities | None], ...]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to `path`, unless another session is there, or one that knows more."""
@@ -268,8 +498,9 @@ class SessionDocument:
     @classmethod
     def _of(cls, body: Reader) -> SessionDocument:
         asked, rows = body.mapping("asked"), body.mapping("rows")
-        told, classes = body.integers("labelled"), _classes(body, "labels")
-        if len(told) != len(classes) or len(set(told)) != len(told):
+        graded = None if body.raw("graded") is None else graded_from(body.mapping("graded"))
+        told, labels = body.integers("labelled"), _labels(body, "labels", graded)
+        if len(told) != len(labels) or len(set(told)) != len(told):
             raise CertificateError(f"{body.place('labels')} does not fit the rows with a label.")
         costs = None if asked.raw("costs") is None else tuple(asked.numbers("costs"))
         listed = None if asked.raw("classes") is None else _classes(asked, "classes")
@@ -284,14 +515,15 @@ class SessionDocument:
             },
             costs=costs,
             rule=ClassRule.of(listed, _classes(asked, "missing"), asked.number("unseen_labels")),
-            labels=dict(zip(told, classes, strict=True)),
+            graded=graded,
+            told=dict(zip(told, labels, strict=True)),
             declined=tuple(body.integers("declined")),
             unused=tuple(body.integers("unused")),
-            undone=_undone(body),
+            undone=_undone(body, graded),
         )
 
     def _body(self) -> dict[str, Json]:
-        for row, label in self.labels.items():
+        for row, label in self.told.items():
             if isinstance(label, int) and abs(label) >= _LARGEST_CLASS:
                 raise InvalidValueError(
                     f"The label of row {row} is {label}, which is too large for a file: expected "
@@ -309,11 +541,12 @@ class SessionDocument:
                 "missing": listed["missing"] or [],
                 "unseen_labels": self.rule.unseen_labels,
             },
-            "labelled": list(self.labels),
-            "labels": list(self.labels.values()),
+            "graded": None if self.graded is None else graded_to_dict(self.graded),
+            "labelled": list(self.told),
+            "labels": [_json(label) for label in self.told.values()],
             "declined": list(self.declined),
             "unused": list(self.unused),
-            "undone": [list(each) for each in self.undone],
+            "undone": [[row, _json(label)] for row, label in self.undone],
         }
 
     def _require_same(self, there: SessionDocument, path: str | os.PathLike[str]) -> None:
@@ -330,8 +563,8 @@ class SessionDocument:
                 f"({_shown(there.asked)}; here {_shown(self.asked)}), and stays as it is. What is "
                 "asked for may not change once labels were seen."
             )
-        lost = {row for row, label in there.labels.items() if self.labels.get(row) != label}
-        lost |= {*there.declined} - {*self.declined, *self.labels}
+        lost = {row for row, label in there.told.items() if not _is_kept(label, self.told.get(row))}
+        lost |= {*there.declined} - {*self.declined, *self.told}
         # Only what nobody has used may have been taken back.
         undone = {*there.unused} & {row for row, _ in self.undone}
         if not lost <= undone or there.undone != self.undone[: len(there.undone)]:
@@ -343,7 +576,34 @@ class SessionDocument:
     @property
     def fixed(self) -> tuple[Any, ...]:
         """What was fixed before any label was seen."""
-        return self.asked, self.costs, self.rule
+        return self.asked, self.costs, self.rule, self.graded
+
+
+def _is_kept(before: Class | Qualities, now: Class | Qualities | None) -> bool:
+    """Whether what was told before is told now; of qualities there may be more."""
+    if not isinstance(before, tuple) or not isinstance(now, tuple):
+        return before == now
+    return all(one is None or one == other for one, other in zip(before, now, strict=True))
+
+
+def _json(label: Class | Qualities | None) -> Json:
+    return list(label) if isinstance(label, tuple) else label
+
+
+def _labels(reader: Reader, key: str, graded: Graded | None) -> list[Any]:
+    """What was told: classes, or qualities."""
+    if graded is None:
+        return _classes(reader, key)
+    found = reader.raw(key)
+    if not isinstance(found, list) or not all(map(_are_qualities, found)):
+        raise CertificateError(f"{reader.place(key)}: expected lists of numbers from 0 to 1.")
+    return [tuple(each) for each in found]
+
+
+def _are_qualities(found: Any) -> bool:
+    return isinstance(found, list) and all(
+        one is None or (type(one) in (int, float) and 0 <= one <= 1) for one in found
+    )
 
 
 def _classes(reader: Reader, key: str) -> list[Class]:
@@ -353,18 +613,23 @@ def _classes(reader: Reader, key: str) -> list[Class]:
     return found
 
 
-def _undone(body: Reader) -> tuple[tuple[int, Class | None], ...]:
-    """What was taken back, in order: rows, each with the label that it had, None if declined."""
+def _undone(
+    body: Reader, graded: Graded | None
+) -> tuple[tuple[int, Class | Qualities | None], ...]:
+    """What was taken back, in order: rows, each with what was told of it, None if declined."""
     found = body.raw("undone")
+    fits: Callable[[Any], bool] = (
+        _are_qualities if graded is not None else lambda label: type(label) in (int, str)
+    )
     if not isinstance(found, list) or not all(
         isinstance(each, list)
         and len(each) == 2
         and type(each[0]) is int
-        and (each[1] is None or type(each[1]) in (int, str))
+        and (each[1] is None or fits(each[1]))
         for each in found
     ):
         raise CertificateError(f"{body.place('undone')}: expected rows with their labels.")
-    return tuple((row, label) for row, label in found)
+    return tuple((row, tuple(label) if isinstance(label, list) else label) for row, label in found)
 
 
 def _shown(asked: SessionClaim) -> str:

@@ -16,6 +16,15 @@ With more than two models they are the rows that count along the path with the c
 gains filled in (for xi = 0, at that end alone). If none of them is open, that path ends there
 already, and no other could end cheaper: so there is always a row to ask for until the session is
 done.
+
+**Graded answers.** The quality of each model's answer takes the place of the label, and the coin of
+a row, which is keyed before anything is told, makes of a difference D of two qualities a loss, a
+gain or neither (`pacbound.tally.coins`). For a given coin the toss never falls as D rises. So the
+proof goes through with the largest D that what was told allows in the place of D', and the smallest
+one in the place of a gain: for every choice of which qualities to tell, by whatever rule, also one
+that sees the coins, the losses that are counted are at least those of all qualities, and the gains
+at most. What may not depend on the coin is the quality itself. A row is worth a further quality at
+an exit if these two tosses differ there.
 """
 
 from __future__ import annotations
@@ -24,13 +33,22 @@ import os
 from collections.abc import Mapping
 from copy import copy, deepcopy
 from dataclasses import replace
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.labelling.forecast import FEWEST_LABELS, LabelForecast, LabelRates
-from pacbound.cascade.labelling.kept import SessionDocument, SessionRows, session_rows
+from pacbound.cascade.labelling.forecast import FEWEST_LABELS, LabelForecast
+from pacbound.cascade.labelling.kept import (
+    ByLabel,
+    ByQuality,
+    Imagined,
+    Qualities,
+    SessionDocument,
+    SessionRows,
+    Told,
+    session_rows,
+)
 from pacbound.cascade.labelling.walks import (
     Decision,
     LabelProgress,
@@ -47,15 +65,26 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeDecision
 from pacbound.procedures.cascade_partial import checked_claim
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
-from pacbound.sources.values import MISSING, Values, values_of
+from pacbound.sources.values import MISSING, Values
+from pacbound.stats.arguments import is_one_of
 from pacbound.tally.classes import Class, ClassRule, Evidence
-from pacbound.tally.columns import same_order, same_rows
-from pacbound.tally.questions.cascade import grid_of, joint_outcome, witness
+from pacbound.tally.coins import Graded
+from pacbound.tally.columns import QUALITY, same_order, same_rows
+from pacbound.tally.questions.cascade import grid_of, witness
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally, recorded_columns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Outcome = Literal["label", "quality"]
+
+# The row options of a session whose answers are graded, by what they are called in a message.
+GRADING = {
+    "quality_scale": "the scale of the grades",
+    "graded_by": "who graded",
+    "seed": "the key of the coins",
+    "row_ids": "what coins go by",
+}
 
 
 class LabelSession:
@@ -75,6 +104,12 @@ class LabelSession:
     beginning to end, also before the first label. That few answers *differ* is another claim, which
     `delta` would not cover beside it: `certify_cascade` makes it, with `claim="differ"`.
 
+    With `outcome="quality"` answers are graded: of each row the quality of every model's answer is
+    told, in the place of a label, and the loss is one of mean quality. By keyed coins, as in
+    `certify_cascade`: `delta` is then over the rows and their coins. Every row has its coin before
+    anything is told, and a quality must not depend on it. Of a row some qualities may be told
+    before the others; what is missing counts as the worst that it can be.
+
     Several threads may share a session: each call is taken as a whole. Several processes may share
     its file: see `save`.
 
@@ -84,8 +119,9 @@ class LabelSession:
         (n, M-1) scores in [0, 1] of the fast models; with `data`, the names of their columns.
     prediction
         (n, M) predicted classes, the slow model's last; with `data`, the names of their columns.
+        May be left out where answers are graded: then no two of them count as equal.
     xi
-        The accuracy that may be lost; 0 asks that nothing is.
+        The accuracy that may be lost, or the mean quality; 0 asks that nothing is.
     delta
         The chance that more is lost at any time.
     costs
@@ -94,6 +130,8 @@ class LabelSession:
         "exact", "pair" or "product", as in `certify_cascade`.
     claim
         "loss", the only claim that holds at every look of a session.
+    outcome
+        What the session is told of a row: its "label", or the "quality" of each model's answer.
     slow_confidence
         (n,) numbers, higher where the slow model is surer, or the name of their column: of rows
         that count from the same step on, those with the lowest are asked for first. Only the order
@@ -101,8 +139,10 @@ class LabelSession:
     data
         The path of one file that has all rows.
     **rows
-        How rows are read, see `RowOptions`: `classes`, `missing` and `unseen_labels`; and for a
-        file `progress`, `delimiter`, `decimal` and `scale`.
+        How rows are read, see `RowOptions`: `classes`, `missing` and `unseen_labels`; for a file
+        `progress`, `delimiter`, `decimal` and `scale`; and where answers are graded
+        `quality_scale`, `graded_by`, `seed` and `row_ids`. Without ids a row's coin goes by its
+        place.
 
     Raises
     ------
@@ -137,11 +177,13 @@ class LabelSession:
         costs: Any = None,
         bound: Bound = "exact",
         claim: Literal["loss"] = "loss",
+        outcome: Outcome = "label",
         slow_confidence: Any = None,
         data: str | os.PathLike[str] | None = None,
         **rows: Unpack[RowOptions],
     ) -> None:
-        reading = ReadingOptions.of(rows, data, CLASSES, "a session")
+        reading = ReadingOptions.of(rows, data, (*CLASSES, *GRADING), "a session")
+        graded = _graded(outcome, rows, bound)
         require_loss(claim)
         checked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
         asked: SessionClaim = {
@@ -150,7 +192,8 @@ class LabelSession:
             "bound": checked["bound"],
         }
         columns = {"confidence": confidence, "prediction": prediction}
-        found = session_rows(columns, slow_confidence, data, reading)
+        by = {**columns, "row_ids": rows.get("row_ids")}
+        found = session_rows(by, slow_confidence, data, reading, graded)
         self._begin(found, asked, costs, reading.rule, recorded_columns(columns, data))
 
     def _begin(
@@ -165,7 +208,8 @@ class LabelSession:
         self._rows, self._asked, self._rule = rows, asked, rule
         self._costs = None if costs is None else checked_costs(costs, rows.exits + 1)
         self._columns = columns
-        self._codes = np.full(len(rows.numbers), MISSING)
+        self._by = ByLabel(rows) if rows.graded is None else ByQuality(rows, rows.graded)
+        self._told: Told = self._by.nothing(len(rows.numbers))
         self._is_declined = np.zeros(len(rows.numbers), dtype=np.bool_)
         self._order: list[int] = []
         self._counts = rows.tally.counts.copy()
@@ -177,8 +221,8 @@ class LabelSession:
         )
         self._outlook: Outlook | None = None
         # What `undo` may take back: the rows of a call, with their labels before it.
-        self._unused: list[tuple[Integers, Integers, NDArray[np.bool_]]] = []
-        self._undone: list[tuple[int, Class | None]] = []
+        self._unused: list[tuple[Integers, Told, NDArray[np.bool_]]] = []
+        self._undone: list[tuple[int, Class | Qualities | None]] = []
 
     @property
     def xi(self) -> float:
@@ -199,6 +243,11 @@ class LabelSession:
     def costs(self) -> tuple[float, ...] | None:
         """What a row costs that each model answers; None if they were not given."""
         return self._costs
+
+    @property
+    def graded(self) -> Graded | None:
+        """How answers are graded; None where rows get labels."""
+        return self._rows.graded
 
     @property
     def rule(self) -> ClassRule:
@@ -224,10 +273,22 @@ class LabelSession:
     @property
     @one_at_a_time
     def labels(self) -> dict[int, Class]:
-        """The labels so far by the numbers of their rows, in the order in which they came."""
-        names = list(self._rows.vocabulary)
-        labels = [names[code] for code in self._codes[self._order].tolist()]
-        return dict(zip(self._rows.numbers[self._order].tolist(), labels, strict=True))
+        """The labels so far by the numbers of their rows, in the order in which they came; none
+        where answers are graded.
+        """
+        return self._all_told() if self.graded is None else {}
+
+    @property
+    @one_at_a_time
+    def qualities(self) -> dict[int, Qualities]:
+        """The qualities so far, from 0 to 1, by the numbers of their rows: of each model's answer,
+        None where it was not told.
+        """
+        return {} if self.graded is None else self._all_told()
+
+    def _all_told(self) -> dict[int, Any]:
+        numbers = self._rows.numbers[self._order].tolist()
+        return dict(zip(numbers, self._by.listed(self._told[self._order]), strict=True))
 
     @property
     @one_at_a_time
@@ -250,7 +311,7 @@ class LabelSession:
             labels=len(self._order),
             declined=int(self._is_declined.sum()),
             open=len(self._worth_asking()),
-            differ=len(self._codes),
+            differ=len(self._told),
             rows=n,
             certified=seen.now.refusal is None,
             thresholds=self._thresholds(seen.now),
@@ -262,6 +323,7 @@ class LabelSession:
                 self._cost(seen.exits_best),
             ),
             done=seen.settled,
+            graded=self.graded is not None,
         )
 
     @property
@@ -275,9 +337,9 @@ class LabelSession:
 
     @property
     @one_at_a_time
-    def undone(self) -> tuple[tuple[int, Class | None], ...]:
-        """What was taken back, in order: numbers of rows, each with the label that it had; None for
-        one that was declined.
+    def undone(self) -> tuple[tuple[int, Class | Qualities | None], ...]:
+        """What was taken back, in order: numbers of rows, each with the label, or the qualities,
+        that it had; None for one that was declined.
         """
         return tuple(self._undone)
 
@@ -317,8 +379,9 @@ class LabelSession:
         return self._rows.numbers[self._worth_asking()[:count]]
 
     @one_at_a_time
-    def tell(self, rows: Any, labels: Any) -> int:
-        """Take in the labels of rows, all of them or, if one cannot be right, none.
+    def tell(self, rows: Any, labels: Any = None, *, quality: Any = None) -> int:
+        """Take in the labels of rows, or the quality of each model's answers: all of them or, if
+        one cannot be right, none.
 
         Parameters
         ----------
@@ -328,6 +391,11 @@ class LabelSession:
         labels
             Their true classes; None (NaN, or what `missing` names) declines a row, as `decline`
             does.
+        quality
+            In a session with `outcome="quality"`: (k, M) grades on its scale, the slow model's
+            last; for two models (k,) will do, the slow model's, and the other's is what it leaves
+            to the best. None or NaN where a grade is not known yet; a row with no grade at all is
+            declined.
 
         Returns
         -------
@@ -339,45 +407,71 @@ class LabelSession:
         InvalidValueError, InvalidTypeError
             If a row does not exist, or already has another label; if a label is not a class, of
             another type than the predictions, or a class that no model predicts and that is not
-            allowed for.
+            allowed for; if a grade is not on the scale; if the session is told qualities, and these
+            are labels, or the other way round.
 
         Examples
         --------
         >>> session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
         >>> session.tell([0, 1], [1, 1]), session.tell([0], [1])
         (1, 0)
+        >>> graded = LabelSession(
+        ...     [0.9, 0.8], xi=0.1, delta=0.1, outcome="quality", quality_scale=(1, 5)
+        ... )
+        >>> graded.tell([0, 1], quality=[[4, 5], [None, 3]]), graded.qualities
+        (2, {0: (0.75, 1.0), 1: (None, 0.5)})
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
-        same_rows(rows=rows, labels=labels)
-        same_order(numbers, labels, "labels")
-        values = values_of(labels, "labels")
-        if len(values) != len(numbers):
+        given, name = self._of_own_kind(labels, quality)
+        same_rows(**{"rows": rows, name: given})
+        same_order(numbers, given, name)
+        told = self._by.read(given, name)
+        if len(told) != len(numbers):
             raise InvalidValueError(
-                f"Rows do not match: there are {len(numbers)} rows and {len(values)} labels."
+                f"Rows do not match: there are {len(numbers)} rows and {len(told)} "
+                f"{self._by.several}."
             )
-        return self._take(numbers, self._rows.vocabulary.codes(values, "labels"), "labels")
+        return self._take(numbers, told, name)
+
+    def _of_own_kind(self, labels: Any, quality: Any) -> tuple[Any, str]:
+        """What was told, and its name, if it is what the session is told."""
+        if self.graded is None and quality is not None:
+            raise InvalidTypeError(
+                "This session is told labels, and quality was passed: pass labels. What a session "
+                "is told is fixed when it is made; outcome='quality' makes one of graded answers."
+            )
+        if self.graded is not None and labels is not None:
+            raise InvalidTypeError(
+                "This session is told the quality of answers, and labels were passed: pass "
+                "quality=, by name. What a session is told is fixed when it is made."
+            )
+        given, name = (labels, "labels") if self.graded is None else (quality, QUALITY)
+        if given is None:
+            raise InvalidTypeError(f"{name} is missing: pass what is told of each row.")
+        return given, name
 
     @one_at_a_time
     def tell_column(
         self,
         rows: Any,
-        labels: Values,
+        labels: Values | Mapping[str, Floats],
         *,
-        name: str,
+        name: str = QUALITY,
         start: int = 0,
         predictions: Mapping[int, Values] | None = None,
         scores: Mapping[int, Floats] | None = None,
         checks: NDArray[Any] | None = None,
     ) -> int:
-        """As `tell`, with labels as a column of a file has them; where there is none, the row stays
-        open.
+        """As `tell`, with labels as a column of a file has them, or qualities as several; where
+        there is none, the row stays open.
 
         Parameters
         ----------
         rows
             The numbers of rows.
         labels
-            The column, by its distinct values.
+            The column, by its distinct values; of grades the columns, NaN where one is missing, by
+            their names.
         name, start
             What the column is called, and the row of its file that it begins with, for messages.
         predictions, scores
@@ -398,13 +492,13 @@ class LabelSession:
             As from `tell`; if predictions or scores are not those of the session.
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
-        codes = self._rows.vocabulary.codes(labels, name, start)
+        told = self._by.read(labels, name, start)
         self._require_own(numbers, predictions or {})
         self._require_own_scores(numbers, scores or {})
         if checks is not None:
             _refuse_other_rows(numbers[self._rows.checks(numbers) != checks], "checks")
-        known = codes != MISSING
-        return self._take(numbers[known], codes[known], name)
+        known = self._by.known(told).any(axis=1)
+        return self._take(numbers[known], told[known], name)
 
     @one_at_a_time
     def decline(self, rows: Any) -> int:
@@ -429,7 +523,7 @@ class LabelSession:
         (2, 2)
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
-        return self._take(numbers, np.full(len(numbers), MISSING), "labels")
+        return self._take(numbers, self._by.nothing(len(numbers)), self._by.several)
 
     @one_at_a_time
     def undo(self) -> Integers:
@@ -465,15 +559,16 @@ class LabelSession:
                 "(progress, done, ask, forecast, tally, certificate). A label that was used stays: "
                 "one that is changed after its effect was seen voids the guarantee."
             )
-        places, codes, declined = self._unused.pop()
-        names = [*self._rows.vocabulary]
-        for place in places.tolist():
-            code = int(self._codes[place])
-            label = None if code == MISSING else names[code]
-            self._undone.append((int(self._rows.numbers[place]), label))
-        told = {*places.tolist()}
-        self._order = [place for place in self._order if place not in told]
-        self._recount(places, codes, declined)
+        places, before, declined = self._unused.pop()
+        numbers = self._rows.numbers[places].tolist()
+        is_declined = self._is_declined[places].tolist()
+        for row, label, gone in zip(
+            numbers, self._by.listed(self._told[places]), is_declined, strict=True
+        ):
+            self._undone.append((row, None if gone else label))
+        first = {*places[~self._by.known(before).any(axis=1)].tolist()}
+        self._order = [place for place in self._order if place not in first]
+        self._recount(places, before, declined)
         return self._rows.numbers[places]
 
     @one_at_a_time
@@ -510,10 +605,10 @@ class LabelSession:
         declined = int(self._is_declined.sum())
         if len(self._order) + declined < FEWEST_LABELS:
             return None
-        answers = self._rows.answers
-        labelled = [column[self._order] for column in answers]
-        rates = LabelRates.seen(labelled, self._codes[self._order], declined)
-        return self._imagined()._played_on(rates, labels)
+        order = np.array(self._order, dtype=np.int64)
+        unknown = int((self._is_declined & ~self._by.known(self._told).any(axis=1)).sum())
+        like_these = self._by.imagined(order, self._told[order], unknown)
+        return self._imagined()._played_on(like_these, labels)
 
     @one_at_a_time
     def checks(self, rows: Any) -> NDArray[np.str_]:
@@ -615,7 +710,8 @@ class LabelSession:
         path
             What `save` wrote.
         confidence, prediction, slow_confidence, data, **rows
-            The rows, as the session was made from; all else, also the classes, is in the file.
+            The rows, as the session was made from, with their `row_ids` if it had any; all else,
+            also the classes, and how answers are graded, is in the file.
 
         Returns
         -------
@@ -637,21 +733,27 @@ class LabelSession:
         >>> LabelSession.load("labels.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
         1
         """
-        reading, kept = ReadingOptions.of(rows, data, (), "a session"), SessionDocument.read(path)
+        reading = ReadingOptions.of(rows, data, tuple(GRADING), "a session that is gone on with")
+        kept = SessionDocument.read(path)
+        require_as_graded(kept.graded, rows, path)
         columns = {"confidence": confidence, "prediction": prediction}
-        found = session_rows(columns, slow_confidence, data, replace(reading, rule=kept.rule))
+        by = {**columns, "row_ids": rows.get("row_ids")}
+        reading = replace(reading, rule=kept.rule)
+        found = session_rows(by, slow_confidence, data, reading, kept.graded)
+        is_named = rows.get("row_ids") is not None
         if found.digest != kept.digest:
             raise InvalidValueError(
                 f"{path} is the session of other rows ({kept.rows:,} of them; these are "
-                f"{found.tally.rows:,}): their scores or predictions, or their order, are not the "
-                "same. Pass the rows that it was made from."
+                f"{found.tally.rows:,}): their scores or predictions{', or their ids' * is_named}, "
+                "or their order, are not the same. Pass the rows that it was made from."
             )
         session = cls.__new__(cls)
         # A name of its own that rows too alike to be named were given goes on.
         found = replace(found, tally=replace(found.tally, sources=kept.sources))
         session._begin(found, kept.asked, kept.costs, kept.rule, recorded_columns(columns, data))
-        if kept.labels:
-            session.tell(list(kept.labels), list(kept.labels.values()))
+        if kept.told:
+            told = session._by.unlisted(list(kept.told.values()))
+            session._take(_row_numbers(list(kept.told), found.tally.rows), told, "labels")
         if kept.declined:
             session.decline(list(kept.declined))
         session._unused.clear()
@@ -677,28 +779,36 @@ class LabelSession:
         seen, rows = self._seen(), self._rows
         if seen.settled:
             return np.zeros(0, dtype=np.int64)
-        open_ = np.flatnonzero((self._codes == MISSING) & ~self._is_declined)
-        steps = self._walks.steps(seen.best, rows.cells[open_], rows.differ[:, open_])
+        known = self._by.known(self._told).all(axis=1)
+        open_ = np.flatnonzero(~known & ~self._is_declined)
+        exits = self._by.open(open_, self._told[open_])
+        steps = self._walks.steps(seen.best, rows.cells[open_], exits)
         there = steps >= 0
         open_, steps = open_[there], steps[there]
         # The last key counts first; NaN, where the slow model's confidence is not known, is last.
         return open_[np.lexsort((open_, rows.doubt[open_], steps))]
 
-    def _take(self, numbers: Integers, codes: Integers, name: str) -> int:
+    def _take(self, numbers: Integers, told: Told, name: str) -> int:
         places = self._places(numbers)
-        numbers, codes, places = (part[places >= 0] for part in (numbers, codes, places))
+        numbers, told, places = (part[places >= 0] for part in (numbers, told, places))
         places, first, inverse = np.unique(places, return_index=True, return_inverse=True)
-        self._require_same(numbers, codes, codes[first][inverse])
-        codes = codes[first]
-        told = self._codes[places] != MISSING
-        self._require_same(numbers[first][told], codes[told], self._codes[places[told]])
-        is_new = ~told & ((codes != MISSING) | ~self._is_declined[places])
+        self._require_same(numbers, told, told[first][inverse])
+        told, before = told[first], self._told[places]
+        known, had = self._by.known(told), self._by.known(before)
+        declined, whole = np.asarray(~known.any(axis=1)), np.asarray(had.all(axis=1))
+        merged = np.where(known, told, before)
+        # A row that lacks nothing cannot be declined.
+        now = np.where((declined & whole)[:, None], told, merged)
+        self._require_same(numbers[first], np.where(had, now, before), before)
+        more = (known & ~had).any(axis=1)
+        is_new = np.where(declined, ~whole & ~self._is_declined[places], more)
         # In the order in which they came.
-        order = np.argsort(first[is_new])
-        places, codes = places[is_new][order], codes[is_new][order]
+        new = np.flatnonzero(is_new)[np.argsort(first[is_new])]
+        places, told, declined = places[new], merged[new], declined[new]
         if len(places):
-            self._check_classes(places, codes, name)
-            self._change(places, codes)
+            if self.graded is None:
+                self._check_classes(places, told[:, 0], name)
+            self._change(places, told, declined)
         return len(places)
 
     def _places(self, numbers: Integers) -> Integers:
@@ -709,16 +819,17 @@ class LabelSession:
         places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
         return np.where(known[places] == numbers, places, -1)
 
-    def _require_same(self, numbers: Integers, codes: Integers, before: Integers) -> None:
+    def _require_same(self, numbers: Integers, told: Told, before: Told) -> None:
         """Raise if a row gets another label than the one `before`."""
-        differing = np.flatnonzero(codes != before)
+        known, had = self._by.known(told), self._by.known(before)
+        differing = np.flatnonzero(((told != before) & (known | had)).any(axis=1))
         if differing.size:
-            at = differing[0]
-            old, new = (self._named(int(part[at])) for part in (before, codes))
+            at, what = differing[0], self._by.what
+            old, new = (self._by.named(part[at : at + 1]) for part in (before, told))
             raise InvalidValueError(
-                f"Row {numbers[at]} has the label {old}, and {new} was told ({differing.size} such "
-                "rows). A label is told once: one that is changed after its effect was seen voids "
-                "the guarantee. Nothing was taken in."
+                f"Row {numbers[at]} has the {what} {old}, and {new} was told ({differing.size} "
+                f"such rows). A {what} is told once: one that is changed after its effect was seen "
+                "voids the guarantee. Nothing was taken in."
             )
 
     def _require_own(self, numbers: Integers, predictions: Mapping[int, Values]) -> None:
@@ -746,13 +857,9 @@ class LabelSession:
             own = rows.cells[places[given], exit_]
             _refuse_other_rows(numbers[given][np.abs(cells - own) > 1], "scores")
 
-    def _named(self, code: int) -> str:
-        found = self._rows.vocabulary.classes([code])
-        return repr(found.pop()) if found else "none"
-
     def _check_classes(self, places: Integers, codes: Integers, name: str) -> None:
         """Refuse labels that cannot be right, held against all labels so far."""
-        rows, truth = self._rows, self._codes.copy()
+        rows, truth = self._rows, self._told[:, 0].copy()
         truth[places] = codes
         known = np.flatnonzero(truth != MISSING)
         evidence = Evidence(predicted=rows.evidence.predicted, slow=rows.evidence.slow)
@@ -761,51 +868,51 @@ class LabelSession:
         if known.size:
             evidence.check_some(self._rule, rows.tally.rows, name)
 
-    def _change(self, places: Integers, codes: Integers) -> None:
-        """Label rows that have no label yet, or decline them where the label is missing."""
-        self._unused.append((places, self._codes[places], self._is_declined[places]))
-        self._recount(places, codes, codes == MISSING)
-        self._order += places[codes != MISSING].tolist()
+    def _change(self, places: Integers, told: Told, declined: NDArray[np.bool_]) -> None:
+        """Tell rows more than before, or decline them."""
+        before = self._told[places]
+        self._unused.append((places, before, self._is_declined[places]))
+        self._recount(places, told, declined)
+        is_first = ~self._by.known(before).any(axis=1) & self._by.known(told).any(axis=1)
+        self._order += places[is_first].tolist()
 
-    def _recount(self, places: Integers, codes: Integers, declined: NDArray[np.bool_]) -> None:
+    def _recount(self, places: Integers, told: Told, declined: NDArray[np.bool_]) -> None:
         """Count rows by other labels than so far, and as declined or not."""
-        rows = self._rows
-        answers = [column[places] for column in rows.answers]
-        lost = joint_outcome(answers, answers[-1])
-        before = joint_outcome(answers, self._codes[places])
-        after = joint_outcome(answers, codes)
+        rows, by, had = self._rows, self._by, self._told[places]
+        before, after = by.outcomes(places, had), by.outcomes(places, told)
         counted = rows.places[places]
         np.subtract.at(self._counts, (counted, before), 1)
         np.add.at(self._counts, (counted, after), 1)
         # A row that was declined is lost for good, unless its label comes after all.
         self._walks.change(
             rows.cells[places],
-            np.where(self._is_declined[places], lost, before),
-            np.where(declined, lost, after),
+            np.where(self._is_declined[places], by.for_good(places, had), before),
+            np.where(declined, by.for_good(places, told), after),
         )
-        self._codes[places], self._is_declined[places] = codes, declined
+        self._told[places], self._is_declined[places] = told, declined
         self._outlook = None
 
     def _imagined(self) -> Self:
         """A copy to play with, which shares the rows."""
         other = copy(self)
-        other._codes, other._is_declined = self._codes.copy(), self._is_declined.copy()
+        other._told, other._is_declined = self._told.copy(), self._is_declined.copy()
         other._order, other._counts = [], self._counts.copy()
         other._walks, other._unused = deepcopy(self._walks), []
         return other
 
-    def _played_on(self, rates: LabelRates, most: int | None) -> LabelForecast:
+    def _played_on(self, like_these: Imagined, most: int | None) -> LabelForecast:
         told = 0
         while not self._seen().settled and (most is None or told < most):
             # Ever more at once: to look takes longer than to tell.
-            some = min(1 + told // 10, len(self._codes) if most is None else most - told)
+            some = min(1 + told // 10, len(self._told) if most is None else most - told)
             places = self._worth_asking()[:some]
-            answers = [column[places] for column in self._rows.answers]
-            self._change(places, rates.labels(answers, told))
+            labels = like_these(places, told)
+            self._change(places, labels, np.asarray(~self._by.known(labels).all(axis=1)))
             told += len(places)
         exits, n = self._seen().exits_now, self._rows.tally.rows
         rates_then, cost = np.array(exits) / n, self._cost(exits)
-        return LabelForecast(told, rates_then, cost, done=self._seen().settled)
+        done = self._seen().settled
+        return LabelForecast(told, rates_then, cost, done=done, what=self._by.several)
 
     def _thresholds(self, decision: Decision) -> Floats:
         if isinstance(decision, CascadeDecision):
@@ -828,7 +935,8 @@ class LabelSession:
             asked=self._asked,
             costs=self._costs,
             rule=self._rule,
-            labels=self.labels,
+            graded=self.graded,
+            told=self._all_told(),
             declined=tuple(self.declined.tolist()),
             unused=tuple(
                 dict.fromkeys(
@@ -851,6 +959,59 @@ def require_loss(claim: str) -> None:
             "To claim that few answers differ, without labels, use certify_cascade or pacbound "
             "cascade with that claim, and begin no session with these rows."
         )
+
+
+def _graded(outcome: Any, rows: Mapping[str, Any], bound: Any) -> Graded | None:
+    """How answers are graded, if they are."""
+    if not is_one_of(outcome, get_args(Outcome)):
+        raise InvalidValueError(
+            f"outcome={outcome!r} is not known: expected 'label', the true class of a row, or "
+            "'quality', how good the answer of each model is."
+        )
+    if outcome == "quality":
+        if bound == "product":
+            raise InvalidValueError(
+                "bound='product' is about answers that are right or wrong, and these are graded: "
+                "use bound='exact' or 'pair'."
+            )
+        return Graded.of({name: value for name, value in rows.items() if value is not None})
+    for name, what in GRADING.items():
+        if rows.get(name) is not None:
+            raise InvalidTypeError(
+                f"{name} says {what} of graded answers, and this session is told labels: pass "
+                "outcome='quality', or leave it out."
+            )
+    return None
+
+
+def require_as_graded(
+    graded: Graded | None, given: Mapping[str, Any], path: str | os.PathLike[str]
+) -> None:
+    """Raise if options say something else than the file of a session about how answers are graded;
+    what is not said is as in the file.
+    """
+    said = {name: value for name, value in given.items() if name in GRADING and value is not None}
+    if graded is None:
+        for name in said:
+            raise InvalidTypeError(f"{path} is a session of labels: leave {name} out.")
+        return
+    if ("row_ids" in said) != (graded.ids == "row_ids"):
+        known_by = "row_ids" if graded.ids == "row_ids" else "their places"
+        raise InvalidTypeError(
+            f"The coins of {path} know rows by {known_by}: "
+            f"{'pass' if graded.ids == 'row_ids' else 'leave out'} row_ids."
+        )
+    now = Graded.of(said)
+    for name, was, is_now in (
+        ("seed", graded.seed, now.seed),
+        ("graded_by", graded.by, now.by),
+        ("quality_scale", graded.scale, now.scale),
+    ):
+        if name in said and was != is_now:
+            raise InvalidValueError(
+                f"{path} was begun with {name} = {was}, not {is_now}: what is asked for may not "
+                "change once grades were seen, and another seed is another look. Leave it out."
+            )
 
 
 def _refuse_other_rows(wrong: Integers, what: str) -> None:

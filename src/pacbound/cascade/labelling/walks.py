@@ -19,10 +19,14 @@ from pacbound.procedures import cascade, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
 from pacbound.procedures.cascade_paths import TILTS, PathsDecision, declared_path
 from pacbound.procedures.joint_walk import JointWalk, along_each, exits_along
+from pacbound.tally.questions.cascade import are_graded, at_best, best_outcomes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Decision = CascadeDecision | PathsDecision
+
+# So many rows are counted anew at once: each brings a number for every joint outcome.
+_BLOCK = 4096
 
 
 class SessionClaim(TypedDict):
@@ -57,7 +61,8 @@ class LabelProgress:
     Attributes
     ----------
     labels, declined : int
-        How many rows in which predictions differ have a label, and how many were declined.
+        How many rows in which predictions differ have a label, and how many were declined. Where
+        answers are graded, a row has one if a quality was told.
     open : int
         How many others have a label that could still matter. It falls as labels come, faster than
         by one each.
@@ -74,6 +79,8 @@ class LabelProgress:
         What more labels could lead to at best, if each were one that exiting early gains.
     done : bool
         Whether no further label can change the thresholds.
+    graded : bool
+        Whether answers are graded.
 
     Examples
     --------
@@ -94,6 +101,7 @@ class LabelProgress:
     expected_cost: float | None
     best_possible: BestPossible
     done: bool
+    graded: bool = False
 
     def __str__(self) -> str:
         best = self.best_possible
@@ -102,7 +110,8 @@ class LabelProgress:
         cost = "" if self.expected_cost is None else f" (cost {self.expected_cost:.4g} a row)"
         left = "done" if self.done else f"{self.open:,} more may matter"
         return (
-            f"{self.labels:,} labels of {self.differ:,} differing rows{declined}: {now}{cost}, at "
+            f"{self.labels:,} {'graded' if self.graded else 'labels'} of {self.differ:,} differing "
+            f"rows{declined}: {now}{cost}, at "
             f"best {best.exit_rates.sum():.1%}{_costing(best.expected_cost)}; {left}"
         )
 
@@ -113,6 +122,7 @@ class TwoModelWalk:
     def __init__(self, cells: Integers, counts: Integers, n: int, asked: SessionClaim) -> None:
         self._cells, self._counts = cells[:, 0], counts.copy()
         self._n, self._asked = n, asked
+        self._are_graded = are_graded(counts, 1)
 
     def change(self, cells: Integers, before: Integers, after: Integers) -> None:
         """Rows with these `cells` that were counted as `before` count as `after`."""
@@ -121,17 +131,21 @@ class TwoModelWalk:
         np.add.at(self._counts, (places, after), 1)
 
     def outlook(self) -> Outlook:
-        walk = Walk.from_counts(self._cells, self._counts).judged_by(self._asked["bound"])
+        walk = self._walk(self._counts)
+        hoped = self._walk(at_best(self._counts, 1)) if self._are_graded else walk
         now = cascade.decide(walk, self._n, **self._asked)
-        best = cascade_partial.best_possible(walk, self._n, **self._asked)
+        best = cascade_partial.best_possible(hoped, self._n, **self._asked)
         return Outlook(now, best, *((_exiting(walk, each.cell),) for each in (now, best)))
 
-    def steps(self, best: Decision, cells: Integers, differ: NDArray[np.bool_]) -> Integers:
+    def _walk(self, counts: Integers) -> Walk:
+        return Walk.from_counts(self._cells, counts).judged_by(self._asked["bound"])
+
+    def steps(self, best: Decision, cells: Integers, open_: NDArray[np.bool_]) -> Integers:
         """The step at which each row begins to count, -1 for one that the best possible end never
-        reaches.
+        reaches; `open_` are the exits at which more could be told of it.
         """
         end = best.cell if isinstance(best, CascadeDecision) else None
-        reached = (cells[:, 0] >= end) & differ[0] if end is not None else differ[0] & False
+        reached = (cells[:, 0] >= end) & open_[0] if end is not None else open_[0] & False
         return np.where(reached, cascade.TOP - cells[:, 0], -1)
 
 
@@ -149,32 +163,51 @@ class SevenWalks:
         self._paths = [declared_path(tilt, cells.shape[1]) for tilt in TILTS]
         self._walks = along_each(self._paths, cells, counts)
         self._outcomes, self._n, self._asked, self._costs = counts.shape[1], n, asked, costs
+        # Of graded rows, the best that they could become, and the walks of that.
+        self._best: Integers | None = None
+        if are_graded(counts, cells.shape[1]):
+            self._best = best_outcomes(cells.shape[1])
+            self._hoped = along_each(self._paths, cells, at_best(counts, cells.shape[1]))
 
     def change(self, cells: Integers, before: Integers, after: Integers) -> None:
         """Rows with these `cells` that were counted as `before` count as `after`."""
+        for start in range(0, len(cells), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            self._walks = self._changed(self._walks, cells[some], before[some], after[some])
+            if self._best is not None:
+                best = self._best[before[some]], self._best[after[some]]
+                self._hoped = self._changed(self._hoped, cells[some], *best)
+
+    def _changed(
+        self, walks: tuple[JointWalk, ...], cells: Integers, before: Integers, after: Integers
+    ) -> tuple[JointWalk, ...]:
         # Running counts are sums over rows: those of the difference are the difference of those.
         changed = np.zeros((len(cells), self._outcomes), dtype=np.int64)
         rows = np.arange(len(cells))
         np.subtract.at(changed, (rows, before), 1)
         np.add.at(changed, (rows, after), 1)
-        more = along_each(self._paths, cells, changed)
-        self._walks = tuple(map(_added, self._walks, more))
+        return tuple(map(_added, walks, along_each(self._paths, cells, changed)))
 
     def outlook(self) -> Outlook:
-        walks = tuple(walk.judged_by(self._asked["bound"]) for walk in self._walks)
+        walks = self._judged(self._walks)
+        hoped = walks if self._best is None else self._judged(self._hoped)
         now = cascade_paths.decide(walks, self._n, **self._asked, costs=self._costs)
-        best = cascade_partial.best_possible_paths(walks, self._n, **self._asked, costs=self._costs)
+        best = cascade_partial.best_possible_paths(hoped, self._n, **self._asked, costs=self._costs)
         return Outlook(now, best, *(self._exiting(each) for each in (now, best)))
 
-    def steps(self, best: Decision, cells: Integers, differ: NDArray[np.bool_]) -> Integers:
+    def _judged(self, walks: tuple[JointWalk, ...]) -> tuple[JointWalk, ...]:
+        return tuple(walk.judged_by(self._asked["bound"]) for walk in walks)
+
+    def steps(self, best: Decision, cells: Integers, open_: NDArray[np.bool_]) -> Integers:
         """The step of the path with the best possible end at which each row begins to count, -1 for
-        one that counts at none of its steps down to that end.
+        one that counts at none of its steps down to that end; `open_` are the exits at which more
+        could be told of it.
         """
         if not isinstance(best, PathsDecision) or best.cells is None:
             return np.full(len(cells), -1)
         path, end = self._paths[best.chosen], self._step(best)
         first, until = exits_along(path, cells)
-        counted = differ & (first < until) & (first <= end)
+        counted = open_ & (first < until) & (first <= end)
         if self._asked["xi"] == 0:
             # Each declared threshold is tested by itself, whatever came before it.
             counted &= until > end

@@ -19,7 +19,7 @@ in no other exit early as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Self
@@ -70,6 +70,9 @@ _BY_ENDS = {(0, 0): 0, (-1, -1): 1, (1, 1): 2, (1, -1): 3, (1, 0): 4, (0, -1): 5
 # What each of them counts as, and what it could become at best.
 _AT_WORST = (AGREE, ONLY_FAST, ONLY_SLOW, UNLABELLED, UNLABELLED, AGREE)
 _AT_BEST = (AGREE, ONLY_FAST, ONLY_SLOW, ONLY_FAST, AGREE, ONLY_FAST)
+
+# What each of them is, among `GRADED_OUTCOMES`, once no further quality comes.
+FOR_GOOD = np.array([AGREE, ONLY_FAST, ONLY_SLOW, ONLY_SLOW, ONLY_SLOW, AGREE])
 TWO_MODELS = DyadicGrid(16)
 MORE_MODELS = DyadicGrid(10)
 # The group that all rows are in, where groups overlap.
@@ -157,7 +160,7 @@ class CascadeQuestion(Question):
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
                 "a confidence for each model but the last, and a prediction for each model."
             )
-        _require_graded(len(exits) + 1, len(quality), preferred is not None)
+        require_graded(len(exits) + 1, len(quality), preferred=preferred is not None)
         if label in answers[:-1]:
             raise InvalidValueError(
                 f"label and prediction are both {label!r}, so that an exit would always be right: "
@@ -181,7 +184,7 @@ class CascadeQuestion(Question):
                 "predictions, the slow model's last."
             )
         quality = quality_columns(passed[QUALITY]) if QUALITY in passed else []
-        _require_graded(exits + 1, len(quality), "preferred" in passed)
+        require_graded(exits + 1, len(quality), preferred="preferred" in passed)
         columns: list[Any] = [*scores.T, *answers]
         single = {role: passed[role] for role in ("label", "preferred") if role in passed}
         for role, values in single.items():
@@ -259,13 +262,7 @@ class CascadeQuestion(Question):
         """The joint outcome of each graded row: nothing is lost where an exit's answer is the slow
         model's, whatever a judge said of the two.
         """
-        *fast, slow = self.qualities(rows)
-        coin, joint = rows.numbers(COIN), np.zeros(len(rows), dtype=np.int64)
-        for quality, differ in zip(fast, differs, strict=True):
-            worst, best = tossed_differences(coin, slow, quality)
-            single = _PLACES[np.where(differ, worst, 0) + 1, np.where(differ, best, 0) + 1]
-            joint = joint * len(GRADED_OUTCOMES) + single
-        return joint
+        return joint_of(exit_outcomes(rows.numbers(COIN), self.qualities(rows), differs))
 
     def qualities(self, rows: Rows) -> list[Floats]:
         """The quality of each model's answer, NaN where it is missing."""
@@ -327,6 +324,28 @@ def grid_of(exits: int) -> DyadicGrid:
     return TWO_MODELS if exits == 1 else MORE_MODELS
 
 
+def exit_outcomes(
+    coin: Floats, qualities: Sequence[Floats], differs: Iterable[NDArray[np.bool_]]
+) -> Integers:
+    """The place of each exit's outcome among `GRADED_OUTCOMES`, by the qualities of all models, the
+    slow one last; (exits, rows). Above `ONLY_SLOW` another quality could change it.
+    """
+    *fast, slow = qualities
+    places = []
+    for quality, differ in zip(fast, differs, strict=True):
+        worst, best = tossed_differences(coin, slow, quality)
+        places.append(_PLACES[np.where(differ, worst, 0) + 1, np.where(differ, best, 0) + 1])
+    return np.stack(places)
+
+
+def joint_of(places: Integers) -> Integers:
+    """The joint outcome of graded rows, by the place of each exit's outcome."""
+    joint = np.zeros(places.shape[1], dtype=np.int64)
+    for single in places:
+        joint = joint * len(GRADED_OUTCOMES) + single
+    return joint
+
+
 def graded_outcomes_of(exits: int) -> tuple[str, ...]:
     """The names of the joint outcomes of so many exits whose answers are graded."""
     return tuple(map("|".join, product(GRADED_OUTCOMES, repeat=exits)))
@@ -386,9 +405,13 @@ def at_best(counts: Integers, exits: int) -> Integers:
     """The counts of graded rows as they would be if every missing quality were the best for the
     exits.
     """
+    return _gathered(counts, best_outcomes(exits).tolist(), counts.shape[1])
+
+
+def best_outcomes(exits: int) -> Integers:
+    """The joint outcome that each joint outcome of graded rows could become at best."""
     digits = np.array(_AT_BEST)[np.indices((len(GRADED_OUTCOMES),) * exits)]
-    places = np.ravel_multi_index(tuple(digits), (len(GRADED_OUTCOMES),) * exits).ravel()
-    return _gathered(counts, places.tolist(), counts.shape[1])
+    return joint_of(digits.reshape(exits, -1))
 
 
 def disagreements(counts: Integers, exits: int) -> Integers:
@@ -518,7 +541,18 @@ def quality_columns(quality: Any) -> list[Any]:
             f"quality has shape {table.shape}: expected (n, M), a column for each model."
         )
     columns = [table] if table.ndim == 1 else list(table.T)
-    return [as_numbers_with_gaps(column, QUALITY) for column in columns]
+    return [_grades(column) for column in columns]
+
+
+def _grades(column: Any) -> Any:
+    try:
+        return as_numbers_with_gaps(column, QUALITY)
+    except InvalidTypeError:
+        kinds = sorted({type(value).__name__ for value in np.asarray(column).tolist()})
+        raise InvalidTypeError(
+            f"quality holds {', '.join(kinds)}: expected grades as numbers, such as 0.75, or 4 "
+            "with quality_scale=(1, 5)."
+        ) from None
 
 
 def _require_one_outcome(given: Mapping[str, Any]) -> None:
@@ -537,7 +571,7 @@ def _require_one_outcome(given: Mapping[str, Any]) -> None:
         )
 
 
-def _require_graded(models: int, qualities: int, preferred: bool) -> None:  # noqa: FBT001
+def require_graded(models: int, qualities: int, *, preferred: bool) -> None:
     """Raise unless there is a quality for each model; for two models the slow one's is enough."""
     if preferred and models != 2:
         raise InvalidTypeError(

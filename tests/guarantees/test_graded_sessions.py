@@ -1,0 +1,215 @@
+"""Sessions of graded answers: exactly how often some look claims a bad threshold, over rows and
+coins, whatever the grader does.
+
+A law has a few kinds of rows. A coin matters only by which qualities and differences it is below,
+so it is cut into intervals at these, and every sample of kinds and intervals has a multinomial
+chance. In each sample the grader knows all qualities, all coins and which thresholds are bad; it
+tells what it likes in the order that it likes, a grade of a row without the others if that suits
+it, declines the losses, and looks after every step. Nothing is simulated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, pairwise
+from math import factorial, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import certify_cascade, exact_verifier, load_certificate
+from pacbound.cascade import LabelSession
+
+pytestmark = pytest.mark.usefixtures("any_delta")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Rows of one kind: how likely they are, their scores, and the quality of each answer."""
+
+    chance: float
+    scores: tuple[float, ...]
+    quality: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a kind with a coin."""
+
+    kind: Kind
+    coin: float
+
+    @property
+    def tosses(self) -> list[int]:
+        """What each exit does, as the coin says."""
+        *fast, slow = self.kind.quality
+        return [int(np.sign(slow - one)) * (self.coin < abs(slow - one)) for one in fast]
+
+
+TWO = (
+    Kind(0.35, (0.9,), (0.75, 0.75)),
+    Kind(0.25, (0.9,), (0.75, 0.25)),
+    Kind(0.40, (0.4,), (0.0, 0.75)),
+)
+THREE = (
+    Kind(0.4, (0.9, 0.9), (0.5, 0.75, 0.75)),
+    Kind(0.3, (0.2, 0.9), (0.0, 0.25, 1.0)),
+    Kind(0.3, (0.9, 0.2), (0.0, 0.0, 1.0)),
+)
+
+
+def loss(law: Sequence[Kind], limits: Sequence[float]) -> float:
+    """The mean quality that is lost at these thresholds."""
+    total = 0.0
+    for kind in law:
+        reached = (m for m, (s, t) in enumerate(zip(kind.scores, limits, strict=True)) if s >= t)
+        exit_ = next(reached, None)
+        if exit_ is not None:
+            total += kind.chance * (kind.quality[-1] - kind.quality[exit_])
+    return total
+
+
+def samples(law: Sequence[Kind], n: int) -> Iterator[tuple[float, list[Row]]]:
+    """All samples of n rows with their coins, and the chance of each."""
+    chances: dict[Row, float] = {}
+    for kind in law:
+        quality = np.array(kind.quality)
+        gaps = np.abs(np.subtract.outer(quality, quality)).ravel()
+        cuts = np.unique([0.0, 1.0, *quality, *(1 - quality), *gaps])
+        for low, high in pairwise(cuts.tolist()):
+            chances[Row(kind, (low + high) / 2)] = kind.chance * (high - low)
+    assert sum(chances.values()) == pytest.approx(1)
+    for drawn in combinations_with_replacement(chances, n):
+        times = Counter(drawn)
+        ways = factorial(n) / prod(map(factorial, times.values()))
+        yield ways * prod(chances[row] ** k for row, k in times.items()), list(drawn)
+
+
+Grader = Callable[[LabelSession, list[Row]], Iterator[None]]
+
+
+def gains_first(session: LabelSession, rows: list[Row]) -> Iterator[None]:
+    """Tells the gains, then what does nothing; of a loss the slow model's grade, and no more."""
+    yield
+    for place in sorted(range(len(rows)), key=lambda place: sum(rows[place].tosses)):
+        quality = np.array(rows[place].kind.quality)
+        if sum(rows[place].tosses) > 0:
+            quality[:-1] = np.nan
+        session.tell([place], quality=[quality])
+        yield
+        if np.isnan(quality).any():
+            session.decline([place])
+            yield
+
+
+def half_by_half(session: LabelSession, rows: list[Row]) -> Iterator[None]:
+    """Tells the exits' grades of all rows, the best first, and then the slow model's, the worst
+    first; it stops before those of which the coin says that they are lost.
+    """
+    yield
+    for place in sorted(range(len(rows)), key=lambda place: -max(rows[place].kind.quality[:-1])):
+        session.tell([place], quality=[[*rows[place].kind.quality[:-1], np.nan]])
+        yield
+    for place in sorted(range(len(rows)), key=lambda place: rows[place].kind.quality[-1]):
+        if max(rows[place].tosses) <= 0:
+            session.tell([place], quality=[rows[place].kind.quality])
+            yield
+
+
+def as_asked(session: LabelSession, rows: list[Row]) -> Iterator[None]:
+    """Answers what is asked for, the slow model's grade first, until nothing is."""
+    yield
+    while not session.done:
+        (place,) = session.ask(1).tolist()
+        quality = np.array(rows[place].kind.quality)
+        if place not in session.qualities:
+            quality[:-1] = np.nan
+        session.tell([place], quality=[quality])
+        yield
+
+
+@pytest.fixture
+def toss(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Row]], None]:
+    """Lets the coins of the next session, or count, be those of the rows."""
+    here: list[Row] = []
+    monkeypatch.setattr(
+        "pacbound.tally.coins.coins", lambda *_: np.array([row.coin for row in here])
+    )
+
+    def tossed(rows: list[Row]) -> None:
+        here[:] = rows
+
+    return tossed
+
+
+def chances(
+    law: Sequence[Kind], n: int, asked: dict[str, Any], grader: Grader, toss: Any
+) -> tuple[float, float, float]:
+    """How likely some look of the session claims a bad threshold, how likely all grades at once do,
+    and how likely some look claims anything.
+    """
+    wrong = at_once = made = 0.0
+    for chance, rows in samples(law, n):
+        toss(rows)
+        scores = [row.kind.scores for row in rows]
+        session = LabelSession(scores, outcome="quality", **asked)
+        bad = certified = False
+        for _ in grader(session, rows):
+            now = session.progress
+            bad |= loss(law, now.thresholds.tolist()) > asked["xi"]
+            certified |= now.certified
+        whole = certify_cascade(scores, quality=[row.kind.quality for row in rows], **asked)
+        bad_at_once = loss(law, whole.thresholds.tolist()) > asked["xi"]
+        # No look claims what all grades would not; with several exits ends differ by their cost.
+        assert bad_at_once or not bad or len(law[0].scores) > 1
+        wrong, at_once = wrong + chance * bad, at_once + chance * bad_at_once
+        made += chance * certified
+    return wrong, at_once, made
+
+
+@pytest.mark.parametrize("grader", [gains_first, half_by_half, as_asked])
+def test_no_grader_of_two_models_gets_a_false_claim_with_more_than_delta(
+    grader: Grader, toss: Any
+) -> None:
+    asked: Any = {"xi": 0.15, "delta": 0.6, "bound": "exact"}
+    assert loss(TWO, [0.0]) > asked["xi"] > loss(TWO, [0.9])
+    wrong, at_once, made = chances(TWO, 4, asked, grader, toss)
+    assert wrong <= at_once <= asked["delta"]
+    assert made > 0.1
+    assert wrong > 0.05
+
+
+@pytest.mark.parametrize("grader", [gains_first, as_asked])
+def test_no_grader_of_three_models_gets_a_false_claim_with_more_than_delta(
+    grader: Grader, toss: Any
+) -> None:
+    asked: Any = {"xi": 0.55, "delta": 0.9, "bound": "exact"}
+    assert loss(THREE, [0.0, 0.0]) > asked["xi"] > loss(THREE, [np.inf, 0.9])
+    wrong, _, made = chances(THREE, 3, asked, grader, toss)
+    assert 0 < wrong <= asked["delta"]
+    assert made > 0.02
+
+
+@pytest.mark.parametrize("law", [TWO, THREE])
+def test_what_a_session_of_graded_answers_claims_verifies_in_both_verifiers(
+    law: tuple[Kind, ...], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    rows = [law[k] for k in rng.choice(len(law), 200, p=[kind.chance for kind in law])]
+    quality = np.array([row.quality for row in rows])
+    asked: Any = {"xi": 0.3, "delta": 0.1, "outcome": "quality", "graded_by": "a law"}
+    session = LabelSession([row.scores for row in rows], **asked)
+    path = tmp_path / "cascade.json"
+    for look in range(5):
+        session.certificate().save(path)
+        assert load_certificate(path).verify()
+        assert exact_verifier.check_file(str(path))[0] == (0 if session.progress.certified else 3)
+        some = session.ask(60)
+        told = quality[some]
+        told[look::7, 0] = np.nan
+        session.tell(some, quality=told)
+    assert session.progress.certified
