@@ -54,7 +54,7 @@ from pacbound.tally.joined_tables import joined, quality_of
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions import Judged, Question
-from pacbound.tally.returned_labels import ROW, ReturnedLabels
+from pacbound.tally.returned_labels import ROW, ReturnedLabels, stored_as
 from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
 from pacbound.tally.table import CountTable, Fingerprint, histogram_names, own_name, together
 
@@ -228,11 +228,6 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
                 "out."
             )
         return question
-    if options.get("answers") is not None:
-        raise InvalidTypeError(
-            "answers brings labels that came back, and quality grades: put the grades into the "
-            "table, and leave answers out."
-        )
     by = coin_slots(draw_slots(options_about("draw", options), columns=columns))
     slots = {**question.slots, **by}
     return replace(question, slots=slots, graded=Graded.of(options), counts_inside=False)
@@ -517,10 +512,11 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
     if joined is None:
         return whole_columns(native, slots, in_order=by_place)
     stored = column_names(native)
-    if joined.column not in stored:
-        del slots[joined.key]
-    else:
-        slots[joined.key] = Slot("class", joined.column)
+    for column in joined.columns:
+        if column.name not in stored:
+            del slots[column.key]
+        else:
+            slots[column.key] = stored_as(column.slot)
     if ROW in stored:
         slots[ROW] = Slot("number", ROW)
     elif not has_order(native):
@@ -529,7 +525,7 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
             f"give it a column {ROW} with the numbers that went out."
         )
     found = whole_columns(native, slots, in_order=by_place)
-    return {**found, **joined.columns(found, question)}
+    return {**found, **joined.joined(found, question)}
 
 
 @contextmanager

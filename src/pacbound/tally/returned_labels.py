@@ -1,9 +1,10 @@
-"""Labels that come back for rows: joined to them by the number that each row went out with.
+"""Labels, or grades, that come back for rows: joined to them by the number that each row went out
+with.
 
 Whatever writes rows to be labelled gives each a number, `pac_row`: its place among all rows, from
 0. What comes back need not hold more than that number and the label, in any order and any format. A
 row's number is its place in the table or, where the table has a column `pac_row` itself, what
-stands there.
+stands there. Where answers are graded, the grades of all models come back, in a column each.
 
 A label that lands on a wrong row makes a false certificate, so nothing is forgiven: a number that
 is not that of a row, or that has two labels, raises, and so does a label that contradicts one
@@ -32,16 +33,14 @@ from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths, are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
-from pacbound.tally.columns import Integers, Slot, reading_frame
-from pacbound.tally.questions.question import Question
+from pacbound.tally.columns import Floats, Integers, Slot, numeric, reading_frame
+from pacbound.tally.questions.question import GRADED_SLOTS, Question
 
 # The column with the number of each row that went out to be labelled.
 ROW: Final = "pac_row"
 
 # How far a score may be from what it was when it went out: digits are lost on the way.
 _CLOSE: Final = 1e-6
-
-Codes = Callable[[Values, str, int], Integers]
 
 
 @dataclass(frozen=True)
@@ -72,17 +71,70 @@ class KnownBy:
             )
 
 
+@dataclass(frozen=True)
+class AnswerColumn:
+    """A column that came back: its slot, how it is read as numbers that can be compared, NaN where
+    one is missing, how they are given on, and how one of them is spelled.
+    """
+
+    key: str
+    slot: Slot
+    read: Callable[[Batch], Floats]
+    given: Callable[[Floats], Any]
+    spelled: Callable[[float], str]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.slot.name
+
+    @classmethod
+    def of(cls, key: str, slot: Slot, rule: ClassRule) -> AnswerColumn:
+        """The column of a slot: classes, truth values, or grades."""
+        name = slot.name
+        if slot.kind == "number or nothing":
+            return cls(
+                key,
+                slot,
+                lambda batch: np.asarray(numeric(batch.numbers(name, missing=True), name), float),
+                lambda found: found,
+                lambda one: f"{one:g}",
+            )
+        if slot.read_as != "class":
+            return cls(
+                key,
+                slot,
+                lambda batch: _with_gaps(_truth_values(batch.values(name), name, batch.start)),
+                lambda found: found == 1,
+                lambda one: str(bool(one)),
+            )
+        # The names of models, and ties, are not classes that a rule could list.
+        vocabulary = Vocabulary(ClassRule() if key == "preferred" else rule)
+        return cls(
+            key,
+            slot,
+            lambda batch: _with_gaps(vocabulary.codes(batch.values(name), name, batch.start)),
+            lambda found: Values(list(vocabulary.names()), _without_gaps(found)),
+            lambda one: repr(vocabulary.names()[int(one)]),
+        )
+
+
+def _with_gaps(codes: Integers) -> Floats:
+    return np.where(codes == MISSING, np.nan, codes)
+
+
+def _without_gaps(found: Floats) -> Integers:
+    return np.where(np.isnan(found), MISSING, found).astype(np.int64)
+
+
 @dataclass
 class ReturnedLabels:
-    """What came back: for each row in `numbers`, rising, the code of its label."""
+    """What came back: for each row in `numbers`, rising, what stands in each of the columns."""
 
     name: str
-    key: str
-    column: str
+    columns: Sequence[AnswerColumn]
     numbers: Integers
-    codes: Integers
-    read: Codes
-    labels: Callable[[Integers], Any]
+    values: Floats
     told: Sequence[KnownBy] = ()
     sources: tuple[str, ...] = ()
     needs_all: bool = True
@@ -96,38 +148,28 @@ class ReturnedLabels:
         cls, source: Any, question: Question, rule: ClassRule, notation: Notation = PLAIN
     ) -> ReturnedLabels:
         """The answers in files or in a frame, to be joined to the rows of a question."""
-        key = next((key for key in question.labelled_by if key in question.slots), None)
-        if key is None:
+        keys = [key for key in question.slots if key.startswith(GRADED_SLOTS)]
+        keys = keys or [key for key in question.labelled_by if key in question.slots][:1]
+        if not keys:
             raise InvalidTypeError(
                 "The labels that came back have no place: name their column, as it is called where "
                 "they came back."
             )
-        slot = question.slots[key]
-        vocabulary = Vocabulary(rule)
-        read: Codes = vocabulary.codes if slot.read_as == "class" else _truth_values
-        known_by = [other for name, other in question.slots.items() if name != key]
+        columns = [AnswerColumn.of(key, question.slots[key], rule) for key in keys]
+        known_by = [other for name, other in question.slots.items() if name not in keys]
         found = (
-            _of_files(source, slot, known_by, read, notation)
+            _of_files(source, columns, known_by, notation)
             if are_paths(source)
-            else _of_frame(source, slot, known_by, read)
+            else _of_frame(source, columns, known_by)
         )
-        numbers, codes = np.concatenate(found.numbers), np.concatenate(found.codes)
-        answered = np.flatnonzero(codes != MISSING)
+        numbers, values = np.concatenate(found.numbers), np.concatenate(found.values)
+        answered = np.flatnonzero(~np.isnan(values).all(axis=1))
         chosen = answered[np.argsort(numbers[answered], kind="stable")]
-
-        def labels(some: Integers) -> Any:
-            if slot.read_as != "class":
-                return some == 1
-            return Values(list(vocabulary.names()), some)
-
         made = cls(
             found.name,
-            key,
-            slot.name,
+            columns,
             numbers[chosen],
-            codes[chosen],
-            read,
-            labels,
+            values[chosen],
             found.known_by(chosen),
             found.sources,
             needs_all=not question.labels_may_be_missing,
@@ -135,29 +177,39 @@ class ReturnedLabels:
         made._refuse_repeated()
         return made
 
+    def place_of(self, name: str) -> int | None:
+        """The place of a column of this name among those that came back."""
+        names = [column.name for column in self.columns]
+        return names.index(name) if name in names else None
+
     def tables(self, tables: Sequence[TableFile]) -> list[TableFile]:
         """The tables with the labels in them, to be read one after the other, and in order."""
         passed: list[int] = []
         return [_Joined(table, self, place, passed) for place, table in enumerate(tables)]
 
-    def columns(self, arrays: Mapping[str, Any], question: Question) -> dict[str, Any]:
+    def joined(self, arrays: Mapping[str, Any], question: Question) -> dict[str, Any]:
         """The columns of a frame by slot with the labels among them. Rows are known by the column
         `ROW` or, if there is none, by their place.
         """
-        others = {key: arrays[key] for key in question.slots if key != self.key}
+        keys = [column.key for column in self.columns]
+        others = {key: arrays[key] for key in question.slots if key not in keys}
         named = {question.slots[key].name: others[key] for key in others}
-        named |= {self.column: arrays[self.key]} if self.key in arrays else {}
+        named |= {
+            column.name: arrays[column.key] for column in self.columns if column.key in arrays
+        }
         named |= {ROW: arrays[ROW]} if ROW in arrays else {}
         rows = len(next(iter(others.values())))
-        codes = self.join(ArrayBatch(0, rows, named), list(named), "the frame")
+        values = self.join(ArrayBatch(0, rows, named), list(named), "the frame")
         self.require_all_met("the frame")
-        found = self.labels(codes)
-        if isinstance(found, Values):
-            found = np.array([*found.distinct, None], dtype=object)[found.places]
-        return {**others, self.key: found}
+        for column, found in zip(self.columns, values.T, strict=True):
+            given = column.given(found)
+            if isinstance(given, Values):
+                given = np.array([*given.distinct, None], dtype=object)[given.places]
+            others[column.key] = given
+        return others
 
-    def join(self, batch: Batch, stored: Sequence[str], where: str, before: int = 0) -> Integers:
-        """The code of the label of each row of a batch, MISSING where there is none.
+    def join(self, batch: Batch, stored: Sequence[str], where: str, before: int = 0) -> Floats:
+        """What stands in each column for each row of a batch, NaN where there is nothing.
 
         The table, called `where`, has the columns `stored`, and there are as many rows as `before`
         in the tables before it.
@@ -183,20 +235,12 @@ class ReturnedLabels:
             here = _told(batch, column.name, is_number=column.is_number)[found]
             came_back = replace(column, values=column.values[places[found]])
             came_back.require_same(here, rows[found], answers=self.name, where=where)
-        codes = np.full(len(rows), MISSING, dtype=np.int64)
-        codes[found] = self.codes[places[found]]
-        if self.column in stored:
-            had = self.read(batch.values(self.column), self.column, batch.start)
-            other = np.flatnonzero((had != MISSING) & (codes != MISSING) & (had != codes))
-            if other.size:
-                raise InvalidValueError(
-                    f"{self.name} says another label than {where} for row {rows[other[0]]} "
-                    f"({other.size} such rows): {self._spelled(codes[other[0]])} and "
-                    f"{self._spelled(had[other[0]])}. A label is not changed once it was seen: "
-                    "find out which is right."
-                )
-            codes = np.where(codes == MISSING, had, codes)
-        lacking = rows[codes == MISSING]
+        values = np.full((len(rows), len(self.columns)), np.nan)
+        values[found] = self.values[places[found]]
+        for answer, came in zip(self.columns, values.T, strict=True):
+            if answer.name in stored:
+                came[:] = self._agreeing(answer, came, answer.read(batch), rows, where)
+        lacking = rows[np.isnan(values).any(axis=1)]
         if self.needs_all and lacking.size:
             raise InvalidValueError(
                 f"{where}: row {lacking[0]} has no answer in {self.name} ({lacking.size} such rows "
@@ -204,7 +248,22 @@ class ReturnedLabels:
                 "guarantee. Rows that `pacbound stratify` chose are counted from the file that it "
                 "wrote, not from the pool."
             )
-        return codes
+        return values
+
+    def _agreeing(
+        self, column: AnswerColumn, came: Floats, had: Floats, rows: Integers, where: str
+    ) -> Floats:
+        """What came back, and what the table has where nothing came; they do not contradict."""
+        other = np.flatnonzero(~np.isnan(had) & ~np.isnan(came) & (had != came))
+        if other.size:
+            what = repr(column.name) if column.key.startswith(GRADED_SLOTS) else "label"
+            raise InvalidValueError(
+                f"{self.name} says another {what} than {where} for row {rows[other[0]]} "
+                f"({other.size} such rows): {column.spelled(came[other[0]])} and "
+                f"{column.spelled(had[other[0]])}. A label is not changed once it was seen: "
+                "find out which is right."
+            )
+        return np.where(np.isnan(came), had, came)
 
     def require_all_met(self, where: str) -> None:
         """Refuse answers to rows that are not there."""
@@ -220,40 +279,40 @@ class ReturnedLabels:
         if not twice.size:
             return
         first = int(twice[0])
-        one, other = (self._spelled(code) for code in self.codes[first : first + 2])
+        one, other = map(self._spelled, self.values[first : first + 2])
         said = f"both {one}" if one == other else f"once {one} and once {other}"
         raise InvalidValueError(
             f"{self.name} answers row {self.numbers[first]} twice, {said} ({twice.size} such "
             "answers): keep one answer to each row."
         )
 
-    def _spelled(self, code: Any) -> str:
-        values = self.labels(np.array([code]))
-        return repr(values.distinct[int(code)]) if isinstance(values, Values) else str(bool(code))
+    def _spelled(self, values: Floats) -> str:
+        return ", ".join(
+            "nothing" if isnan(one) else column.spelled(one)
+            for column, one in zip(self.columns, values.tolist(), strict=True)
+        )
 
 
 @dataclass
 class _Found:
-    """What came back, batch by batch: the number of each row, the code of its label, and the
-    columns beside.
+    """What came back, batch by batch: the number of each row, what it was answered, and the columns
+    beside.
     """
 
     name: str
-    slot: Slot
-    read: Codes
+    answers: Sequence[AnswerColumn]
     told: Mapping[str, Slot]
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.numbers = [np.zeros(0, dtype=np.int64)]
-        self.codes = [np.zeros(0, dtype=np.int64)]
+        self.values = [np.zeros((0, len(self.answers)))]
         self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in self.told}
 
     def take(self, batch: Batch) -> None:
         """Take the next rows."""
-        name = self.slot.name
         self.numbers.append(row_numbers(batch.numbers(ROW), batch.start))
-        self.codes.append(self.read(batch.values(name), name, batch.start))
+        self.values.append(np.column_stack([column.read(batch) for column in self.answers]))
         for column, slot in self.told.items():
             self.columns[column].append(_told(batch, column, is_number=_is_number(slot)))
 
@@ -267,15 +326,16 @@ class _Found:
 
 
 def _of_files(
-    paths: Paths, slot: Slot, known_by: Sequence[Slot], read: Codes, notation: Notation
+    paths: Paths, answers: Sequence[AnswerColumn], known_by: Sequence[Slot], notation: Notation
 ) -> _Found:
     tables = open_answers(paths, notation)
     files = [table.path for table in tables]
     name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-    found = _Found(name, slot, read, _told_slots(known_by, [table.columns for table in tables]))
+    found = _Found(name, answers, _told_slots(known_by, [table.columns for table in tables]))
+    wanted = [ROW, *(column.name for column in answers), *found.told]
     with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
         for table in tables:
-            for batch in table.batches(list(dict.fromkeys([ROW, slot.name, *found.told]))):
+            for batch in table.batches(list(dict.fromkeys(wanted))):
                 with located(table.path):
                     found.take(batch)
         found.sources = tuple(fingerprint.result() for fingerprint in fingerprints)
@@ -283,16 +343,22 @@ def _of_files(
 
 
 @reading_frame()
-def _of_frame(frame: Any, slot: Slot, known_by: Sequence[Slot], read: Codes) -> _Found:
+def _of_frame(frame: Any, answers: Sequence[AnswerColumn], known_by: Sequence[Slot]) -> _Found:
     # Loaded here, because files need no narwhals.
     from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
 
     told = _told_slots(known_by, [column_names(frame)])
-    found = _Found("the frame of answers", slot, read, told)
-    slots = {ROW: Slot("number", ROW), slot.name: Slot("class", slot.name), **told}
+    found = _Found("the frame of answers", answers, told)
+    slots = {ROW: Slot("number", ROW), **{each.name: stored_as(each.slot) for each in answers}}
+    slots |= told
     columns = whole_columns(frame, slots, in_order=False)
     found.take(ArrayBatch(0, len(columns[ROW]), columns))
     return found
+
+
+def stored_as(slot: Slot) -> Slot:
+    """How a frame holds a column of answers: grades as numbers, all else as it likes."""
+    return slot if slot.kind == "number or nothing" else Slot("class", slot.name)
 
 
 def open_answers(paths: Paths, notation: Notation) -> list[TableFile]:
@@ -400,30 +466,35 @@ class _Joined:
 
     @property
     def columns(self) -> Sequence[str]:
-        found = list(self._table.columns)
-        return found if self._answers.column in found else [*found, self._answers.column]
+        return list(dict.fromkeys([*self._table.columns, *self._names]))
+
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self._answers.columns]
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> Iterator[Batch]:
         answers, stored = self._answers, self._table.columns
-        if columns is not None and answers.column not in columns:
+        if columns is not None and not {*columns} & {*self._names}:
             yield from self._table.batches(columns, progress=progress)
             return
         known_by = [each.name for each in answers.told]
         beside = [ROW] if ROW in stored else []
         needed = None
         if columns is not None:
-            wanted = [name for name in columns if name != answers.column or name in stored]
+            # All columns of answers that are there: each must agree with what came back.
+            wanted = [name for name in columns if name not in self._names]
+            wanted += [name for name in self._names if name in stored]
             needed = list(dict.fromkeys([*wanted, *known_by, *beside])) or [stored[0]]
         if self._place == 0:
             answers.met[:] = False
             self._passed.clear()
         before, seen = sum(self._passed[: self._place]), 0
         for batch in self._table.batches(needed, progress=progress):
-            codes = answers.join(batch, stored, str(self.path), before)
+            values = answers.join(batch, stored, str(self.path), before)
             seen += batch.rows
-            yield JoinedRows(batch, answers, codes)
+            yield JoinedRows(batch, answers, values)
         self._passed.append(seen)
 
 
@@ -433,7 +504,7 @@ class JoinedRows:
 
     rest: Batch
     answers: ReturnedLabels
-    codes: Integers
+    joined: Floats
 
     @property
     def start(self) -> int:
@@ -444,24 +515,30 @@ class JoinedRows:
         return self.rest.rows
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
-        return self.rest.numbers(name, missing=missing)
+        if self.answers.place_of(name) is None:
+            return self.rest.numbers(name, missing=missing)
+        return np.asarray(self._given(name))
 
     def names(self, name: str) -> NDArray[Any]:
         return self.rest.names(name)
 
     def flags(self, name: str) -> NDArray[Any]:
-        if name != self.answers.column:
+        if self.answers.place_of(name) is None:
             return self.rest.flags(name)
-        return np.asarray(self.answers.labels(self.codes))
+        return np.asarray(self._given(name))
 
     def values(self, name: str) -> Values:
-        if name != self.answers.column:
+        if self.answers.place_of(name) is None:
             return self.rest.values(name)
-        found: Values = self.answers.labels(self.codes)
+        found: Values = self._given(name)
         return found
 
+    def _given(self, name: str) -> Any:
+        place = self.answers.place_of(name) or 0
+        return self.answers.columns[place].given(self.joined[:, place])
+
     def where(self, chosen: NDArray[np.bool_]) -> JoinedRows:
-        return JoinedRows(self.rest.where(chosen), self.answers, self.codes[chosen])
+        return JoinedRows(self.rest.where(chosen), self.answers, self.joined[chosen])
 
     def only(self, columns: Collection[str]) -> JoinedRows:
         return replace(self, rest=self.rest.only(columns))
