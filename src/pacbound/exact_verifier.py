@@ -34,7 +34,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -2182,6 +2182,43 @@ def _require_small(
     report.checked += ["that groups were left out by their number of rows alone"]
 
 
+MOST_DRIVES = 1000
+
+
+def check_drives(claim: Part, report: Report) -> None:
+    """Each drive passes with few enough unsafe rollouts; the last before one that fails holds."""
+    claim.only("kind procedure assumes certified n xi delta horizon drives threshold")
+    n, rate, level = claim.count("n", 1), _allowed_rate(claim), _level(claim)
+    if claim.get("horizon", int, type(None)) is not None:
+        claim.count("horizon", 1)
+    drives, place = claim.parts("drives"), claim.at("drives")
+    require(0 < len(drives) <= MOST_DRIVES, place, "are none or too many")
+    before, held, ended, total = -math.inf, -math.inf, False, 0
+    for number, drive in enumerate(drives):
+        drive.only("threshold rollouts unsafe lost allowed verdict")
+        limit, size = drive.limit("threshold"), drive.count("rollouts", 1)
+        require(0 <= limit <= 1 or math.isinf(limit), drive.at("threshold"), "is no threshold")
+        require(limit > before or not number, drive.at("threshold"), "does not rise")
+        unsafe, allowed = drive.count("unsafe"), drive.get("allowed", int)
+        fits = drive.count("lost") <= unsafe <= size
+        require(fits, drive.at("unsafe"), "does not fit the rollouts")
+        require_largest(
+            allowed,
+            size,
+            partial(binomial_test, n=size, rate=rate, level=level),
+            drive.at("allowed"),
+        )
+        passed = not ended and unsafe <= allowed
+        drive.equals("verdict", "passed" if passed else "not tested" if ended else "failed")
+        held, ended = (limit, ended) if passed else (held, True)
+        before, total = limit, total + size
+    require(total == n, claim.at("n"), f"the drives have {total} rollouts")
+    claim.equals("certified", drives[0].value["verdict"] == "passed")
+    claim.equals("threshold", written(held))
+    report.checked += ["how many rollouts of each drive may be unsafe, where the walk ends, n"]
+    report.trusted += ["the counts of each drive, and the order in which they were driven"]
+
+
 def _equal_looks(claim: Part, n: int) -> int:
     """How many looks share delta, if one of them is at n rows."""
     if claim.get("looks", list, type(None)) is None:
@@ -2207,6 +2244,7 @@ PROCEDURES: dict[str, str] = {
     **dict.fromkeys(RANGES, "alarm-range"),
     "bundle/union-bound/1": "bundle",
     "replacement/paired/1": "replacement",
+    "drives/fixed-sequence/1": "drives",
     **{
         f"cascade/{method}/{bound}/{version}": "cascade"
         for method in ("two-models", "seven-paths", "declared-front", "greedy")
@@ -2230,6 +2268,7 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "batch": check_batch,
     "cascade": check_cascade,
     "replacement": check_replacement,
+    "drives": check_drives,
 }
 COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds small_groups dtype scope tables",
@@ -2246,6 +2285,7 @@ COUNTED = {
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared left_out tables",
     "replacement": "kind procedure n xi delta group_verdicts small_groups looks scope tables",
+    "drives": "kind procedure n xi delta horizon drives",
 }
 # What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {
@@ -2256,6 +2296,7 @@ COUNTED_WITHIN = {
     **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
     ("cascade", "tables"): "group n labels walks",
     ("replacement", "tables"): "group counts",
+    ("drives", "drives"): "threshold rollouts unsafe lost",
 }
 
 
@@ -2409,6 +2450,10 @@ ASSUMED_IDS = {
     "replacement/paired/1": (
         f"{_ROWS_ASSUMED} size-without-answers unknown-counts-against-new labels-as-they-are "
         "net-loss-of-new"
+    ),
+    "drives/fixed-sequence/1": (
+        "rollouts-under-shield asked-beforehand drives-beforehand every-driven-rollout-counts "
+        "only-this-threshold shield-latches"
     ),
     "recall/binomial/1": _STOPPED_IDS,
     "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-without-scores", "looks-beforehand"),

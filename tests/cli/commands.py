@@ -35,6 +35,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ("shield", ROWS, "--score", "s", "--unsafe", "u", "--xi", "0.0001", "--delta", "0.01"),
         3,
     ),
+    "drives": (
+        ("drives", ROWS, "--threshold", "g", "--unsafe", "u", "--xi", "0.5", "--delta", "0.1"),
+        0,
+    ),
     "sets": (
         (
             *("sets", ROWS, "--probability", "c,s", "--label", "wrong", "--xi", "0.001"),
@@ -133,11 +137,11 @@ def write_folder(folder: Path) -> None:
     small = np.where(right, label, (label + 2) % 3)
     unsafe = rng.random(n) < 0.3
     score = np.where(unsafe, rng.beta(6, 2, size=n), rng.beta(2, 6, size=n))
-    lines = ["c,ok,wrong,c1,small,large,y,s,u"]
+    lines = ["c,ok,wrong,c1,small,large,y,s,u,g"]
     for i, (sure, danger) in enumerate(zip(confidence.tolist(), score.tolist(), strict=True)):
         lines.append(
             f"{sure!r},{int(right[i])},{int(not right[i])},{sure!r},{small[i]},{large[i]},"
-            f"{label[i]},{danger!r},{int(unsafe[i])}"
+            f"{label[i]},{danger!r},{int(unsafe[i])},{0.25 if i < n // 2 else 0.5}"
         )
     (folder / ROWS).write_text("\n".join(lines) + "\n")
     made = calibrate(confidence, right, delta=0.1)

@@ -203,3 +203,55 @@ def test_thresholds_that_are_equal_are_run_once() -> None:
     tested = run(Car, rash, brake, danger, [certified, np.inf, 0.5, 0.5], seeds=range(20))
     assert tested.threshold.tolist() == [np.inf, 0.5] * 20
     assert len(tested.at(certified)) == len(tested.at(np.inf)) == 20
+
+
+def test_a_rollout_that_the_shield_stopped_is_no_success() -> None:
+    """`success` may be a state, such as being upright: it counts where the rollout ends."""
+    everywhere = run(
+        Car, rash, brake, danger, [0.25, np.inf], seeds=range(100), success=lambda env, info: True
+    )
+    stopped = everywhere.at(0.25)
+    assert (stopped.fired_at > 0).any()
+    assert not (stopped.success & (stopped.fired_at >= 0)).any()
+    alone = everywhere.at(np.inf)
+    np.testing.assert_array_equal(alone.success, ~alone.unsafe)
+
+
+def test_rollouts_at_declared_thresholds_are_certified_as_drives(tmp_path: Path) -> None:
+    driven = run(Car, rash, brake, danger, [0.5, 0.25], seeds=range(100))
+    made = driven.certify(xi=0.3, delta=0.05, about={"owner": "Ada"}, sample="test track")
+    counts = [int(driven.at(g).unsafe.sum()) for g in (0.25, 0.5)]
+    assert made.driven == (0.25, 0.5)
+    assert [drive["unsafe"] for drive in made.drives] == counts
+    assert made.horizon == 40
+    assert made.provenance.about["owner"] == "Ada"
+    assert "Car" in made.provenance.about["environment"]
+    driven.in_drives().save(tmp_path / "drives.npz")
+    again = ShieldedRollouts.load(tmp_path / "drives.npz").certify(xi=0.3, delta=0.05)
+    assert again.claim() == made.claim()
+    assert again.provenance.about["environment"] == made.provenance.about["environment"]
+
+
+def test_drives_add_upwards_with_seeds_of_their_own() -> None:
+    first = run(Car, rash, brake, danger, 0.25, seeds=range(50))
+    then = run(Car, rash, brake, danger, 0.5, seeds=range(50, 100))
+    assert (first + then).certify(xi=0.9, delta=0.05).driven == (0.25, 0.5)
+    with pytest.raises(InvalidValueError, match=r"at 0\.25 are added to rollouts at 0\.5"):
+        _ = then + first
+    with pytest.raises(InvalidValueError, match="Seed 0 was driven before"):
+        _ = first + run(Car, rash, brake, danger, 0.5, seeds=range(50))
+    with pytest.raises(InvalidValueError, match=r"different tasks \(horizon\)"):
+        _ = first + run_shielded(Car, rash, brake, danger, 0.5, seeds=range(50, 90), horizon=9)
+
+
+def test_a_lost_rollout_is_unsafe_in_its_drive() -> None:
+    class Breaking(Car):
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[Any, dict[str, Any]]:
+            if seed == 7:
+                raise RuntimeError("no such room")
+            return super().reset(seed=seed, options=options)
+
+    made = run(Breaking, rash, brake, danger, 0.25, seeds=range(20)).certify(xi=0.9, delta=0.05)
+    assert made.drives[0]["lost"] == 1

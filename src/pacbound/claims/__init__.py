@@ -15,6 +15,8 @@ class ClaimLine(NamedTuple):
 
     command: str
     help: str
+    # Whether parts of the rows may be counted apart and added, in any order.
+    in_parts: bool = True
 
 
 # The kinds that a command certifies, each with its line.
@@ -32,6 +34,9 @@ CLAIMS: dict[str, ClaimLine] = {
         "alarm-range", "The scores that miss few positives and flag few negatives."
     ),
     "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
+    "drives": ClaimLine(
+        "drives", "The threshold of a shield at which few of its rollouts crashed.", in_parts=False
+    ),
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
     "replacement": ClaimLine("compare", "Whether a new model may replace the old one."),

@@ -149,6 +149,22 @@ ASSUMED: Final[Mapping[str, str]] = {
         "The shield fires once the danger is at or above the threshold, and stays fired until "
         "reset."
     ),
+    "rollouts-under-shield": (
+        "The rollouts are of the policy with its shield on, at the threshold of their drive: "
+        "independent draws from what will be met in use (rooms, starts, noise). Where a threshold "
+        "was chosen after an earlier drive, its rollouts are new."
+    ),
+    "drives-beforehand": (
+        "The threshold and the number of rollouts of each drive were fixed before its first "
+        "rollout; the drives are those that were driven, in their order, and none was driven again."
+    ),
+    "every-driven-rollout-counts": (
+        "Every rollout that was started is counted in its drive; one that was lost is unsafe."
+    ),
+    "only-this-threshold": (
+        "What is certified is xi, under a shield at this one threshold: at no other, not even a "
+        "lower one."
+    ),
     "independent-clusters": (
         "The clusters are independent draws from those that will be met in use; all rows of a "
         "cluster are in one count."

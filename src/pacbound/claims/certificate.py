@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -142,6 +142,8 @@ class Certificate:
     values: Values
     provenance: Provenance
     loaded: Mapping[str, Json] | None = None
+    # Whether its threshold is a danger that a shield fires at.
+    is_shield: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _read_only(self.values))

@@ -74,6 +74,8 @@ class ShieldCertificate(ThresholdCertificate):
     (False, -inf)
     """
 
+    is_shield = True
+
     @property
     def xi(self) -> float:
         """The share of the rollouts that may be unsafe, or of the unsafe ones that are missed."""
@@ -212,7 +214,7 @@ def _misfit(given: Set[str], asked: Values) -> str | None:
     return None
 
 
-def _told(files: Sequence[str]) -> Told:
+def told_by_task(files: Sequence[str]) -> Told:
     """What drove, and for how many steps, if all files keep it and it is the same."""
     task = common_task(files)
     asked = {"horizon": task["horizon"]} if "horizon" in task else {}
@@ -301,7 +303,7 @@ CLAIM = ThresholdClaim(
     choose=_choose,
     conflict=_conflict,
     misfit=_misfit,
-    of_files=_told,
+    of_files=told_by_task,
     curves=((1, "unsafe rollouts that are stopped"), ("all", "rollouts that are stopped")),
     certificate=ShieldCertificate,
     applied=None,

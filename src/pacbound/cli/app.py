@@ -58,8 +58,8 @@ PARTS: dict[str, dict[str, str]] = {
         "pilot": "What larger samples will give and cost, from a small one.",
         "shadow": "How much traffic to monitor behind a cascade.",
     },
-    "tally": {kind: line.help for kind, line in CLAIMS.items()},
-    "certify": {kind: line.help for kind, line in CLAIMS.items()},
+    "tally": {kind: line.help for kind, line in CLAIMS.items() if line.in_parts},
+    "certify": {kind: line.help for kind, line in CLAIMS.items() if line.in_parts},
 }
 
 # What people say of a certificate by `--about`, and look for as options.

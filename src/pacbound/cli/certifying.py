@@ -232,6 +232,8 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     strata = ("strata",) if "n_bins" in claim.counts_by else ()
     graded = GRADED if claim.question.tosses else ()
     joins = JOINED_BY if claim.question.joins else ()
+    if claim.question.in_order:
+        return (*PIPED, *COUNTED)
     return (*joins, *classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
 
 

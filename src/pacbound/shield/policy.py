@@ -233,13 +233,14 @@ def threshold_of(certificate_or_threshold: Any) -> float:
     """
     given = certificate_of(certificate_or_threshold)
     if isinstance(given, Certificate):
-        if not isinstance(given, ShieldCertificate):
+        if not given.is_shield:
             raise InvalidTypeError(
                 f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
-                f"expected one of certify_shield.{_hint(given)}"
+                f"expected one of certify_shield or certify_drives.{_hint(given)}"
             )
         given.require_verified()
-        return given.threshold
+        brakes_from: Any = given
+        return float(brakes_from.threshold)
     threshold = real_number(given, "threshold", "a danger threshold")
     if not (0 <= threshold <= 1 or np.isinf(threshold)):
         raise InvalidValueError(

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, ColumnKind, Wanted
-from pacbound.sources.notation import shown, unscaled
+from pacbound.sources.notation import FALSE, TRUE, shown, unscaled
 from pacbound.sources.values import Values, grade_hint, is_missing, values_of, which_class
 from pacbound.stats.arguments import truth_value
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pacbound.tally.classes import Vocabulary
     from pacbound.tally.positive_class import PositiveClass
 
+# What a column stands for; truth values that may be missing are read by their distinct values.
+Holds = ColumnKind | Literal["flag or nothing"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,6 +40,9 @@ ARRAY = "array:"
 
 # How the slots of graded outcomes begin.
 QUALITY: Final = "quality"
+
+# How text says that there is no value.
+_NOTHING: Final = ("", "na", "nan", "none", "null")
 
 # How far above 1 a float32 softmax may land; such a score counts as 1.
 ROUNDING = 1e-6
@@ -155,6 +160,25 @@ def as_flags(values: Any, name: str, *, start: int = 0) -> NDArray[np.bool_]:
         raise InvalidValueError(
             f"{name}[{start + row}] is {array[row]}: expected True or False, or 0 or 1. For "
             f"predictions pass predictions == labels.{hint}"
+        )
+    return flags
+
+
+def flags_with_gaps(values: Values, name: str, *, start: int = 0) -> Integers:
+    """Truth values as 0 and 1, and 2 where one is missing."""
+    known = {**dict.fromkeys(FALSE, 0), **dict.fromkeys(TRUE, 1), **dict.fromkeys(_NOTHING, 2)}
+    # Only text in a file that has no types stands for a truth value.
+    texts = [
+        "text" if values.typed and isinstance(value, str) else str(value).strip().lower()
+        for value in values.distinct
+    ]
+    # Values that are missing have the place -1.
+    flags = np.array([*(known.get(text, -1) for text in texts), 2], dtype=np.int64)[values.places]
+    bad = np.flatnonzero(flags < 0)
+    if bad.size:
+        raise InvalidValueError(
+            f"{name}[{start + bad[0]}] is {values.distinct[values.places[bad[0]]]!r} ({bad.size} "
+            "such values): expected true or false, 1 or 0, or nothing where the outcome is missing."
         )
     return flags
 
@@ -345,7 +369,7 @@ class Slot:
     Attributes
     ----------
     kind : str
-        What it holds: "number", "number or nothing", "flag", "class" or "name".
+        What it holds: "number", "number or nothing", "flag", "flag or nothing", "class" or "name".
     name : str
         What it is called where it comes from, for messages and for reading it.
     scale : float or None
@@ -361,7 +385,7 @@ class Slot:
     'percent / 100'
     """
 
-    kind: ColumnKind
+    kind: Holds
     name: str
     scale: float | None = None
     positive: PositiveClass | None = None
@@ -370,7 +394,9 @@ class Slot:
     @property
     def read_as(self) -> ColumnKind:
         """What a source delivers it as."""
-        return self.kind if self.positive is None else "class"
+        if self.positive is not None or self.kind == "flag or nothing":
+            return "class"
+        return self.kind
 
     @property
     def shown(self) -> str:
@@ -513,6 +539,8 @@ def _taken_in(values: Any, slot: Slot) -> Any:
             if slot.positive is not None:
                 return slot.positive.flags(values_of(values, slot.name), slot.name)
             return as_flags(values, slot.name)
+        case "flag or nothing":
+            return flags_with_gaps(values_of(values, slot.name), slot.name)
         case "class":
             return values_of(values, slot.name)
         case "name":
@@ -531,6 +559,8 @@ def _of_batch(batch: Batch, slot: Slot) -> Any:
             if slot.positive is not None:
                 return slot.positive.flags(batch.values(slot.name), slot.name, batch.start)
             return as_flags(batch.flags(slot.name), slot.name, start=batch.start)
+        case "flag or nothing":
+            return flags_with_gaps(batch.values(slot.name), slot.name, start=batch.start)
         case "class":
             return batch.values(slot.name)
         case "name":

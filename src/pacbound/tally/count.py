@@ -301,6 +301,11 @@ def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) 
             "replaced, and there is none here: leave it out."
         )
     draw = Draw.of(options, question, columns=columns)
+    if question.in_order and draw.by != EVERY_ROW.by:
+        raise InvalidTypeError(
+            f"{draw.by} draws rows, and {question.kind} are counted as they came: leave it out. "
+            "Where rollouts share a room, count one of each room, chosen before it was driven."
+        )
     return Counting(question, rule, draw, options.get("progress"))
 
 
@@ -370,7 +375,7 @@ def scores_in(column: str, data: Any, options: Mapping[str, Any]) -> Floats:
         with reading_frame():
             return _scores_in_frame(slot, data)
     found = [np.empty(0)]
-    wanted = {"scores": Wanted(slot.name, slot.kind)}
+    wanted = {"scores": Wanted(slot.name, slot.read_as)}
     reading = {**options_about("reading", options), "progress": None}
     with opened(data, wanted, notation=notation, **reading) as tables:
         for part in tables.parts:
@@ -507,6 +512,11 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
     )
 
     question, draw = counting.question, counting.draw
+    if question.in_order and not has_order(native):
+        raise InvalidValueError(
+            f"The rows of this frame have no order, and {question.kind} are judged in the order in "
+            "which they were driven: pass a file, or a pandas or Polars frame."
+        )
     slots = {**question.slots, **draw.slots}
     by_place = (draw.chooses or question.graded is not None) and draw.goes_by_place
     if joined is None:

@@ -1,24 +1,35 @@
-"""Rollouts with the shield on: how often it is unsafe, fires and succeeds in fact. A test of a
-certificate, not a part of it.
+"""Rollouts with the shield on: how often it is unsafe, fires and succeeds in fact. They test a
+certificate; or, as drives at rising thresholds, they make one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import partial
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.documents import encode_float
+from pacbound.claims.drives import DrivesCertificate, certify_drives
+from pacbound.claims.provenance import about_texts
+from pacbound.claims.task_record import about_task, known_task, read_task
+from pacbound.documents import Json, encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
-from pacbound.shield.rollouts.files import ROWS, columns_of, read_columns, write_table
+from pacbound.shield.rollouts.files import (
+    ROWS,
+    columns_of,
+    joined,
+    read_columns,
+    read_plan,
+    write_table,
+)
 from pacbound.shield.rollouts.task import Role, Task, TaskOptions, fixed_seeds, of_rollout, task_of
 from pacbound.shield.rollouts.world import Environment, World
 
@@ -48,13 +59,16 @@ class ShieldedRollouts:
         Whether anything unsafe happened, braking past the horizon included, or the backup did not
         come to rest in time.
     success
-        Whether the policy reached the goal, safely and before the shield fired.
+        Whether the shield never fired, and the policy was at the goal when its rollout ended,
+        safely. A rollout that the shield stopped is none, wherever the policy was before.
     fired_at
         The step at which the shield fired, from 0; -1 if it did not.
     steps
         How many steps were taken, by the policy and its backup.
     lost, error
         Whether the rollout raised twice, which counts as unsafe, and what.
+    task
+        What the rollouts are of, as `Rollouts.task`; not a column. It is kept in .npz files.
 
     Examples
     --------
@@ -80,6 +94,14 @@ class ShieldedRollouts:
     >>> tested = run_shielded(task, certificate_or_thresholds=[0.5, np.inf], seeds=range(4))
     >>> tested.at(np.inf), tested.at(0.5)
     (ShieldedRollouts(4: 1 unsafe, 0 fired), ShieldedRollouts(4: 0 unsafe, 1 fired))
+
+    Drives at one threshold after the other, each with seeds of its own, are certified:
+
+    >>> first = run_shielded(task, certificate_or_thresholds=0.2, seeds=range(100, 130))
+    >>> then = run_shielded(task, certificate_or_thresholds=0.5, seeds=range(200, 230))
+    >>> certificate = (first + then).certify(xi=0.2, delta=0.05)
+    >>> certificate.threshold, certificate.horizon
+    (0.5, 6)
     """
 
     seed: NDArray[np.int64]
@@ -90,6 +112,7 @@ class ShieldedRollouts:
     steps: NDArray[np.int64]
     lost: NDArray[np.bool_]
     error: NDArray[np.str_]
+    task: Mapping[str, Json] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seed)
@@ -97,7 +120,7 @@ class ShieldedRollouts:
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns by their names."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(_Row)}
 
     def at(self, threshold: Any) -> ShieldedRollouts:
         """The rollouts of one threshold.
@@ -123,7 +146,96 @@ class ShieldedRollouts:
             raise InvalidValueError(
                 f"No rollout has threshold {threshold_of(threshold)}: expected one of {listed}."
             )
-        return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
+        return self._rows(chosen)
+
+    def _rows(self, places: NDArray[Any]) -> ShieldedRollouts:
+        rows = {name: column[places] for name, column in self.columns.items()}
+        return ShieldedRollouts(**rows, task=self.task)
+
+    def in_drives(self) -> ShieldedRollouts:
+        """The rollouts threshold by threshold, the lowest first, as `certify_drives` takes them.
+
+        Returns
+        -------
+        ShieldedRollouts
+            The same rollouts, those of one threshold in their order.
+        """
+        return self._rows(np.argsort(self.threshold, kind="stable"))
+
+    def __add__(self, other: object) -> ShieldedRollouts:
+        """These drives, and then those of higher thresholds."""
+        if not isinstance(other, ShieldedRollouts):
+            return NotImplemented
+        if self.task != other.task:
+            differing = sorted(
+                name
+                for name in self.task.keys() | other.task.keys()
+                if self.task.get(name) != other.task.get(name)
+            )
+            raise InvalidValueError(
+                f"These rollouts are of different tasks ({', '.join(differing)}): a claim is about "
+                "one policy, backup, danger and horizon. Certify each by itself."
+            )
+        if len(self) and len(other) and other.threshold.min() <= self.threshold.max():
+            raise InvalidValueError(
+                f"Rollouts at {other.threshold.min():g} are added to rollouts at "
+                f"{self.threshold.max():g}: drives go up, and none is driven again. Begin another "
+                "claim with the lower one."
+            )
+        again = np.intersect1d(self.seed, other.seed)
+        if again.size:
+            raise InvalidValueError(
+                f"Seed {again[0]} was driven before ({again.size} such): a threshold that is "
+                "chosen after a drive needs new seeds. If all thresholds are fixed beforehand, "
+                "drive them in one call: certificate_or_thresholds=[0.3, 0.5]."
+            )
+        return ShieldedRollouts(**joined([self.columns, other.columns]), task=self.task)
+
+    def certify(
+        self,
+        *,
+        xi: float,
+        delta: float,
+        about: Mapping[str, Any] | None = None,
+        sample: str | None = None,
+    ) -> DrivesCertificate:
+        """The last threshold that passed its drive, as `certify_drives` certifies it, for rollouts
+        that say what they are of.
+
+        The guarantee and the assumptions are those of `certify_drives`: the thresholds of one call
+        of `run_shielded` were fixed together before it, and may share their seeds; those that are
+        added with `+` may have been chosen on the way, and have seeds of their own. A rollout that
+        was lost counts as unsafe. The horizon stands in the claim.
+
+        Parameters
+        ----------
+        xi, delta
+            As in `certify_drives`.
+        about
+            What else the certificate is about, as in `certify_shield`.
+        sample
+            What these rollouts are called, as in `certify_shield`.
+
+        Returns
+        -------
+        DrivesCertificate
+            As from `certify_drives`. A refusal has `certified` False and the threshold -inf.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            As from `certify_drives`.
+        """
+        driven = self.in_drives()
+        return certify_drives(
+            driven.threshold,
+            np.where(driven.lost, np.nan, driven.unsafe),
+            xi=xi,
+            delta=delta,
+            horizon=self.task.get("horizon"),
+            about={**about_task(self.task), **about_texts(about)},
+            sample=sample,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a file, whole or not at all.
@@ -140,7 +252,7 @@ class ShieldedRollouts:
         UnwritableFileError
             If the file cannot be written.
         """
-        write_table(path, self.columns)
+        write_table(path, self.columns, self.task)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
@@ -162,7 +274,9 @@ class ShieldedRollouts:
         InvalidValueError
             If it is not such a table, or parts of the collection are missing or cannot be read.
         """
-        return cls(**read_columns(path, _Row, "shielded rollouts"))
+        columns = read_columns(path, _Row, "shielded rollouts")
+        is_folder = Path(path).is_dir()
+        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
 
     def __repr__(self) -> str:
         return (
@@ -186,13 +300,14 @@ def run_shielded(  # noqa: PLR0913, RUF100
     progress: Progress | None = None,
     **task: Unpack[TaskOptions],
 ) -> ShieldedRollouts:
-    """Roll out a policy with its shield on, at one threshold or several, to see what a certificate
-    is worth. Descriptive.
+    """Roll out a policy with its shield on, at one threshold or several: to see what a certificate
+    is worth, or as drives that are certified.
 
     A rollout ends when the shield has fired and the environment stands still, or, if it has not
     fired, at termination or at the horizon. Braking goes on past the horizon, so that a collision
     there counts. Seeds must be new: those that certified the shield chose its threshold. A
-    threshold of +inf is the policy alone.
+    threshold of +inf is the policy alone. What is seen is descriptive, unless the thresholds were
+    fixed before these seeds were driven: `ShieldedRollouts.certify` then certifies one of them.
 
     Parameters
     ----------
@@ -271,7 +386,8 @@ def run_shielded(  # noqa: PLR0913, RUF100
         "thresholds": [encode_float(value) for value in thresholds],
     }
     rehearse(whole, fixed, trust_clearance=False, restores=False)
-    return ShieldedRollouts(**collect(partial(_chunk, whole, thresholds), fixed, workers, plan))
+    rows = collect(partial(_chunk, whole, thresholds), fixed, workers, plan)
+    return ShieldedRollouts(**rows, task=known_task(plan))
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
@@ -319,11 +435,13 @@ def _roll_out(task: Task, threshold: float, world: World, seed: int) -> _Row:
         outcome = world.step(action)
         observation, steps, unsafe = outcome.observation, steps + 1, world.is_unsafe()
         if not shield.fired:
-            success = not unsafe and task.succeeded(world, outcome.info)
+            success = task.succeeded(world, outcome.info)
             over = unsafe or outcome.terminated or outcome.truncated or steps == task.horizon
         elif outcome.terminated and task.rests_when_terminated:
             over = True
         elif not unsafe and steps - fired_at == task.backup_steps:
             unsafe, over = world.knows_standstill and not world.is_stopped(), True
         over = over or unsafe
-    return _Row(seed, threshold, unsafe, success and not unsafe, fired_at, steps)
+    # A goal is what a rollout ends at: where the shield fired later, it was not kept.
+    reached = success and not unsafe and fired_at < 0
+    return _Row(seed, threshold, unsafe, reached, fired_at, steps)

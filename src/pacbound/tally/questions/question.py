@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import ColumnKind
 from pacbound.tally.coins import Graded
-from pacbound.tally.columns import QUALITY, Integers, Rows, Slot, only_known
+from pacbound.tally.columns import QUALITY, Holds, Integers, Rows, Slot, only_known
 from pacbound.tally.grids import FINE, Bins, DyadicGrid
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class RowColumn:
     help : str
         The option's line, and the parameter's first sentence.
     holds : str
-        What it holds: "number", "number or nothing", "flag", "class" or "name".
+        What it holds: "number", "number or nothing", "flag", "flag or nothing", "class" or "name".
     several : bool
         Whether there is one for each model or class, named by a list.
     needed : bool
@@ -67,7 +66,7 @@ class RowColumn:
 
     name: str
     help: str
-    holds: ColumnKind
+    holds: Holds
     several: bool = False
     needed: bool = True
 
@@ -193,6 +192,9 @@ class Question(ABC):
         Whether a row is counted that has no label.
     counts_inside : bool
         Whether rows can be judged inside an engine.
+    in_order : bool
+        Whether the order of the rows is a part of what is counted: they are then neither drawn nor
+        added.
     joins : bool
         Whether each model may have a table of its own, which are joined by an id.
     reference : str
@@ -233,6 +235,7 @@ class Question(ABC):
     lost_is: str | None = None
     labels_may_be_missing: bool = False
     counts_inside: bool = True
+    in_order: bool = False
     joins: bool = False
     reference: str = "slow model"
     everyone: tuple[str, ...] = ()

@@ -1,0 +1,138 @@
+"""A threshold whose rate is above xi is certified with probability at most delta, whichever
+thresholds and numbers of rollouts are chosen on the way; driving a failed one again breaks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pacbound import certify_drives
+from pacbound.claims.drives import CLAIM, NAME
+from pacbound.procedures.threshold import allowed_events
+
+XI, DELTA = 0.3, 0.1
+# The true share of unsafe rollouts at each threshold. The last law is worse when it brakes earlier.
+LAWS = {
+    "rises": {0.2: 0.05, 0.4: 0.25, 0.6: 0.30001, 0.8: 0.5},
+    "bad at once": {0.2: 0.30001, 0.4: 0.30001, 0.6: 0.30001, 0.8: 0.30001},
+    "falls": {0.2: 0.30001, 0.4: 0.2, 0.6: 0.1, 0.8: 0.05},
+    "to and fro": {0.2: 0.1, 0.4: 0.30001, 0.6: 0.1, 0.8: 0.30001},
+}
+Drive = tuple[float, int, int]
+Choose = Callable[[tuple[Drive, ...]], tuple[float, int] | None]
+
+
+@cache
+def certified(drives: tuple[Drive, ...]) -> float:
+    """The threshold that is certified, -inf if none is."""
+    counts = [{"threshold": g, "rollouts": n, "unsafe": k, "lost": 0} for g, n, k in drives]
+    asked = {"xi": XI, "delta": DELTA, "procedure": NAME, "drives": counts}
+    return float(CLAIM.decided(asked)["threshold"])
+
+
+def outcomes(law: dict[float, float], choose: Choose) -> Iterator[tuple[tuple[Drive, ...], float]]:
+    """Every way in which drives can go that are chosen like this, with its exact chance."""
+    waiting: list[tuple[tuple[Drive, ...], float]] = [((), 1.0)]
+    while waiting:
+        drives, chance = waiting.pop()
+        following = choose(drives)
+        if following is None:
+            yield drives, chance
+            continue
+        g, n = following
+        weights = binom.pmf(np.arange(n + 1), n, law[g])
+        waiting += [((*drives, (g, n, k)), chance * weight) for k, weight in enumerate(weights)]
+
+
+def greedy(drives: tuple[Drive, ...]) -> tuple[float, int] | None:
+    """After a good drive a big step and many rollouts, after a poor one a small step and few."""
+    if not drives:
+        return 0.2, 11
+    g, _, k = drives[-1]
+    higher = [at for at in (0.2, 0.4, 0.6, 0.8) if at > g]
+    if not higher or len(drives) == 3:
+        return None
+    return (higher[-1], 16) if k == 0 else (higher[0], 7 + k % 5)
+
+
+def declared(drives: tuple[Drive, ...]) -> tuple[float, int] | None:
+    return None if len(drives) == 3 else ((0.2, 0.4, 0.6)[len(drives)], 12)
+
+
+def once_it_passed(drives: tuple[Drive, ...]) -> tuple[float, int] | None:
+    """Goes up as long as drives pass, with sizes that depend on what was seen."""
+    if drives and (certified(drives) != drives[-1][0] or len(drives) == 3):
+        return None
+    return ((0.2, 0.4, 0.6)[len(drives)], 8 + sum(k for _, _, k in drives) % 6)
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("choose", [greedy, declared, once_it_passed])
+def test_a_bad_threshold_is_certified_with_probability_at_most_delta(
+    law: dict[float, float], choose: Choose
+) -> None:
+    total = wrong = 0.0
+    for drives, chance in outcomes(law, choose):
+        total += chance
+        threshold = certified(drives)
+        wrong += chance * (threshold > -np.inf and law[threshold] > XI)
+    assert total == pytest.approx(1)
+    assert wrong <= DELTA
+
+
+def test_rows_are_decided_as_their_counts_are() -> None:
+    for drives in [((0.2, 11, 0), (0.4, 16, 1)), ((0.2, 11, 5),), ((0.2, 30, 3), (0.8, 9, 9))]:
+        threshold = np.repeat([g for g, _, _ in drives], [n for _, n, _ in drives])
+        unsafe = np.concatenate([np.arange(n) < k for _, n, k in drives])
+        made = certify_drives(threshold, unsafe, xi=XI, delta=DELTA)
+        assert made.threshold == certified(drives)
+
+
+def test_the_law_can_violate() -> None:
+    sizes = np.arange(5, 60)
+    allowed = np.array([allowed_events(int(n), rate=XI, delta=DELTA) for n in sizes])
+    assert binom.cdf(allowed, sizes, 0.30001).max() > 0.9 * DELTA
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_no_choice_of_thresholds_and_sizes_does_worse(law: dict[float, float]) -> None:
+    """The worst of all rules: what comes next may depend on all that was seen, and of that only
+    whether the drives passed bears on what is certified."""
+    passing = {
+        (g, n): float(binom.cdf(allowed_events(n, rate=XI, delta=DELTA), n, rate))
+        for g, rate in law.items()
+        for n in range(1, 120)
+    }
+
+    def worst(after: float) -> float:
+        """The chance of a false claim from here on, if all drives so far passed and are good."""
+        return max(
+            (
+                chance if law[g] > XI else chance * worst(g)
+                for (g, _), chance in passing.items()
+                if g > after
+            ),
+            default=0.0,
+        )
+
+    assert worst(-np.inf) <= DELTA
+
+
+@pytest.mark.parametrize(("pooled", "least"), [(True, 1.3), (False, 1.6)])
+def test_driving_a_failed_threshold_again_breaks_the_guarantee(pooled: bool, least: float) -> None:
+    """Why a threshold is not driven again after it failed: not with the first rollouts, nor
+    without them."""
+
+    def chance(n: int) -> float:
+        rate, once = XI + 1e-9, allowed_events(n, rate=XI, delta=DELTA)
+        first, seen = binom.cdf(once, n, rate), np.arange(once + 1, n + 1)
+        allowed = allowed_events(2 * n, rate=XI, delta=DELTA) - seen if pooled else once
+        again = binom.pmf(seen, n, rate) * binom.cdf(allowed, n, rate)
+        return float(first + again.sum())
+
+    assert max(map(chance, range(20, 200))) > least * DELTA
