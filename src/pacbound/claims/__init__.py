@@ -35,7 +35,7 @@ CLAIMS: dict[str, ClaimLine] = {
     ),
     "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
     "drives": ClaimLine(
-        "drives", "The threshold of a shield at which few of its rollouts crashed.", in_parts=False
+        "drives", "The last threshold of a shield that kept rollouts safe.", in_parts=False
     ),
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),

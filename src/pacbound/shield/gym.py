@@ -15,7 +15,7 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from pacbound.claims.shield import ShieldCertificate
+from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.shield.latch import Latch
 from pacbound.shield.policy import Takeover, merged
@@ -49,7 +49,7 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         What acts on an observation once the shield has fired.
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
-    certificate_or_threshold : ShieldCertificate, its path, or number
+    certificate_or_threshold : certificate of a shield, its path, or number
         As in `pacbound.Shield`.
 
     Raises
@@ -80,7 +80,7 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         env: gymnasium.Env[Any, Any],
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
+        certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
     ) -> None:
         # Recorded as they are, not copied: a model may be large.
         RecordConstructorArgs.__init__(
@@ -138,7 +138,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         What gives an action for each environment from the observations of all of them.
     danger : callable
         The danger of each environment, (n,) numbers in [0, 1].
-    certificate_or_threshold : ShieldCertificate, its path, or number
+    certificate_or_threshold : certificate of a shield, its path, or number
         As in `pacbound.Shield`.
 
     Raises
@@ -169,7 +169,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         env: VectorEnv[Any, Any, Any],
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
+        certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
     ) -> None:
         super().__init__(env)
         self._mode = _autoreset_mode(env)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.certificate import Certificate, certificate_of
-from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.actor import Actor, begin_anew
 from pacbound.shield.latch import Flags, Latch
@@ -29,8 +28,9 @@ class Shield:
     from the distribution they came from, with the very policy, backup and danger they were made
     with. If it was certified with `rate="among-unsafe"`, its `xi` says more: at most such a share
     of the rollouts that would be unsafe without the shield is missed, and so at most such a share
-    of all rollouts is unsafe, too. A threshold given as a number carries no guarantee. A refused
-    certificate always brakes.
+    of all rollouts is unsafe, too. With one of `certify_drives` the same holds at its threshold,
+    and at no lower one. A threshold given as a number carries no guarantee. A refused certificate
+    always brakes.
 
     It fails closed: if the danger model raises, or returns anything but a number from 0 to 1, the
     backup acts, and `failures` counts it. What the policy or the backup raises is raised.
@@ -50,7 +50,7 @@ class Shield:
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable. If it has a method
         `reset()`, that is called at each reset.
-    certificate_or_threshold : ShieldCertificate, its path, or number
+    certificate_or_threshold : certificate of a shield, its path, or number
         The shield fires once the danger is at or above it.
 
     Raises
@@ -80,7 +80,7 @@ class Shield:
         policy: Any,
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
+        certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
     ) -> None:
         self._policy = Actor(policy, "policy")
         self._takeover = Takeover(backup, danger, certificate_or_threshold)
@@ -141,7 +141,7 @@ class VectorShield:
         What gives an action for each environment.
     danger : callable
         The danger of each environment, (n,) numbers in [0, 1].
-    certificate_or_threshold : ShieldCertificate, its path, or number
+    certificate_or_threshold : certificate of a shield, its path, or number
         As in `Shield`.
     num_envs : int
         The number of environments.
@@ -168,7 +168,7 @@ class VectorShield:
         policy: Any,
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
+        certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
         *,
         num_envs: int,
     ) -> None:
