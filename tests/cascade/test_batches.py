@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
@@ -16,8 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cascade.servers import FlakyServer, serving
 
 from pacbound import BatchSession, answer_batch, answer_batch_async, documents
+from pacbound.cascade import Asking
 from pacbound.claims.batch import BatchCertificate
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import (
@@ -802,6 +805,141 @@ def test_awaited_calls_give_the_same_batch_with_no_more_at_once_than_allowed() -
     assert 1 < most <= 5
     assert oracle.times.max() == 1
     assert result.certificate.counts_digest == answered(Oracle()).certificate.counts_digest
+
+
+@pytest.mark.parametrize("options", [{}, {"whole_ties": True}, {"looks": 2}, {"xi": 0.0}], ids=str)
+def test_what_is_asked_ahead_would_be_asked_anyway(options: dict[str, Any]) -> None:
+    """In whatever order answers come in, the batch is the same to the last row."""
+    early = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        scores = rng.random(60).round(1 if seed % 2 else 3)
+        scores[rng.random(60) < 0.05] = np.nan
+        fast = np.arange(60) % 2
+        slow = fast ^ (rng.random(60) < rng.random())
+        limits: dict[str, Any] = {"xi": 0.1, "delta": 0.2, "sample": 20, **options}
+        whole = BatchSession(scores, fast, rng=np.random.default_rng(seed), **limits)
+        while not whole.done:
+            whole.tell(whole.ask(), slow[whole.ask()])
+        session = BatchSession(scores, fast, rng=np.random.default_rng(seed), **limits)
+        while not session.done:
+            row = rng.choice(session.ask(ahead=True))
+            early += int(row not in session.ask())
+            session.tell([row], [slow[row]])
+        assert session.answered == whole.answered
+        assert (session.result().asked == whole.result().asked).all()
+        digests = {s.result().certificate.counts_digest for s in (session, whole)}
+        assert len(digests) == 1
+    assert early > 0 or {"looks", "xi"} & set(options)
+
+
+def test_rows_that_may_be_kept_are_not_taken_ahead() -> None:
+    session = BatchSession(CONFIDENCE, FAST, xi=0.05, delta=0.1, rng=np.random.default_rng(0))
+    kept = np.setdiff1d(np.arange(N), session.ask(ahead=True))
+    with pytest.raises(InvalidValueError, match="was not asked for"):
+        session.tell([kept[0]], [0])
+
+
+def test_a_call_that_is_slow_holds_back_no_other_not_even_those_after_the_sample() -> None:
+    asked: list[int] = []
+
+    async def main() -> Any:
+        most_were_asked = asyncio.Event()
+
+        async def slow(rows: np.ndarray) -> Any:
+            asked.extend(rows.tolist())
+            if len(asked) == 1:
+                await most_were_asked.wait()
+            if len(asked) > len(first) + 10:
+                most_were_asked.set()
+            return SLOW[rows]
+
+        return await answer_batch_async(
+            CONFIDENCE, FAST, slow, xi=0.05, delta=0.1, rng=np.random.default_rng(0), concurrency=2
+        )
+
+    first = BatchSession(CONFIDENCE, FAST, xi=0.05, delta=0.1, rng=np.random.default_rng(0)).ask()
+    result = asyncio.run(asyncio.wait_for(main(), 30))
+    assert sorted(asked) == np.flatnonzero(result.asked).tolist()
+    assert result.certificate.counts_digest == answered(Oracle()).certificate.counts_digest
+
+
+def test_a_flaky_server_answers_a_batch_once_at_the_rate_that_it_allows(tmp_path: Path) -> None:
+    async def main(server: FlakyServer, **options: Any) -> Any:
+        async with serving(server):
+
+            async def slow(rows: np.ndarray) -> list[int]:
+                await server.ask(int(rows[0]))
+                return list(SLOW[rows])
+
+            limits: dict[str, Any] = {"xi": 0.05, "delta": 0.1, "journal": tmp_path / "b.jsonl"}
+            rng = np.random.default_rng(0)
+            return await answer_batch_async(CONFIDENCE, FAST, slow, rng=rng, **limits, **options)
+
+    server = FlakyServer(fails=0.3, limit=20)
+    with pytest.raises(ModelError, match=r"HTTP 500 \(2 tries\).*call again to go on"):
+        asyncio.run(main(server, retries=1, pause=0.01))
+    paid = server.paid.total()
+    assert paid > 0
+    started = time.monotonic()
+    result = asyncio.run(main(server, retries=20, pause=0.01, per_second=190, concurrency=16))
+    assert set(server.paid.values()) == {1}, "nothing is paid for twice"
+    assert server.paid.total() == result.asked.sum()
+    assert time.monotonic() - started >= (result.asked.sum() - paid - 1) / 190
+    assert result.certificate.verify()
+
+
+def test_options_that_only_awaited_calls_have_are_refused_with_the_remedy() -> None:
+    for options in ({"timeout": 3}, {"concurrency": 2}):
+        with pytest.raises(InvalidTypeError, match="answer_batch_async"):
+            answered(Oracle(), **options)
+    limits: dict[str, Any] = {"xi": 0.05, "delta": 0.1, "rng": np.random.default_rng(0)}
+    with pytest.raises(InvalidTypeError, match="answer_batch_async"):
+        answer_batch(CONFIDENCE, FAST, Oracle(), asking=Asking(timeout=3), **limits)
+    with pytest.raises(InvalidTypeError, match="pauses is not an option of answer_batch"):
+        answered(Oracle(), pauses=3)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")
+def test_awaited_calls_of_a_process_that_is_killed_are_lost_only_if_under_way(
+    tmp_path: Path,
+) -> None:
+    script = """
+import asyncio, os, signal, sys
+import numpy as np
+from pacbound import answer_batch_async
+calls = 0
+async def slow(rows):
+    global calls
+    calls += 1
+    print(*rows, flush=True)
+    await asyncio.sleep(0.001 * (calls % 3))
+    if calls >= 40:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [0] * len(rows)
+scores = np.linspace(0, 1, 400)
+asyncio.run(answer_batch_async(scores, [0] * 400, slow, xi=0.05, delta=0.1, concurrency=5,
+            journal=sys.argv[1], rng=np.random.default_rng(0)))
+"""
+    journal = tmp_path / "batch.jsonl"
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(journal)], check=False, capture_output=True, text=True
+    )
+    assert ended.returncode == -signal.SIGKILL
+    before, after = list(map(int, ended.stdout.split())), list[int]()
+
+    async def slow(rows: np.ndarray) -> list[int]:
+        after.extend(rows.tolist())
+        return [0] * len(rows)
+
+    result = asyncio.run(
+        answer_batch_async(
+            np.linspace(0, 1, 400), [0] * 400, slow, xi=0.05, delta=0.1, rng=None, journal=journal
+        )
+    )
+    assert len(before) >= 40
+    assert len(set(before) & set(after)) <= 5, "those under way"
+    assert set(before) | set(after) == set(np.flatnonzero(result.asked).tolist())
 
 
 def test_awaited_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ at a time, again after failures that may pass, and without ever paying for an an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -207,8 +208,13 @@ async def answer_batch_async(  # noqa: PLR0913
     size, texts = whole_number(chunk, "chunk", least=1), about_texts(about)
     with BatchSession(confidence, prediction, xi=xi, delta=delta, rng=rng, **session) as batch:
         _report(progress, batch)
-        while not batch.done:
-            await _round(batch, slow, size, policy, progress)
+        sending = _Sending(batch, slow, size, policy)
+        async with aclosing(sending.results()) as results:
+            async for told in results:
+                sending.take(told)
+                _report(progress, batch)
+        if sending.failures:
+            raise sending.failures[0]
         return batch.result(about=texts)
 
 
@@ -229,43 +235,71 @@ class _Told:
     error: PacboundError | None = None
 
 
-async def _round(
-    session: BatchSession,
-    slow: Callable[[Rows], Awaitable[Any]],
-    size: int,
-    policy: Asking,
-    progress: Progress | None,
-) -> None:
-    """Ask about the rows of one round. After a failure no call is begun, those under way are
-    finished, and the first error is raised when all that came in is kept.
+class _Sending:
+    """The calls of a batch: the next begins as soon as there is room for it, and what follows the
+    sample as soon as it is certain. After a failure no call is begun, and those under way are
+    finished and kept.
     """
-    failures: list[PacboundError] = []
 
-    def pending() -> Iterator[Rows]:
-        for rows in _chunks(session.ask(), size):
-            if failures:
-                return
-            yield rows
+    def __init__(
+        self,
+        session: BatchSession,
+        slow: Callable[[Rows], Awaitable[Any]],
+        size: int,
+        policy: Asking,
+    ) -> None:
+        self._session, self._slow, self._size, self._policy = session, slow, size, policy
+        self._begun = np.zeros(len(session), dtype=bool)
+        self._next: Rows = np.zeros(0, dtype=np.int64)
+        self._news = asyncio.Event()
+        self.failures: list[PacboundError] = []
 
-    async def ask(index: int, rows: Rows) -> _Told:
+    def results(self) -> AsyncGenerator[_Told, None]:
+        """The calls that have ended, as they end."""
+        stream = BoundedStream(self._ask, self, limit=self._policy.concurrency)
+        return stream.results(ordered=False)
+
+    def take(self, told: _Told) -> None:
+        """Keep what a call gave."""
         try:
-            return _Told(index, rows, _counted(await _awaited(slow, rows, policy), rows))
+            if told.error is not None:
+                raise told.error
+            self._session.tell(told.rows, told.answers, paid=True)
         except PacboundError as error:
-            failures.append(error)
-            return _Told(index, rows, error=error)
+            self.failures.append(error)
+        self._news.set()
 
-    async with aclosing(
-        BoundedStream(ask, pending(), limit=policy.concurrency).results(ordered=False)
-    ) as results:
-        async for told in results:
-            if told.error is None:
-                try:
-                    session.tell(told.rows, told.answers, paid=True)
-                except PacboundError as error:
-                    failures.append(error)
-                _report(progress, session)
-    if failures:
-        raise failures[0]
+    def __aiter__(self) -> _Sending:
+        return self
+
+    async def __anext__(self) -> Rows:
+        """The rows of the next call."""
+        while not self.failures and not self._session.done:
+            if not self._next.size:
+                self._next = self._fresh()
+            if self._next.size:
+                rows, self._next = self._next[: self._size], self._next[self._size :]
+                return rows
+            self._news.clear()
+            await self._news.wait()
+        raise StopAsyncIteration
+
+    def _fresh(self) -> Rows:
+        """Rows that no call was begun for: those of the round, then those that follow for sure."""
+        for ahead in (False, True):
+            rows = self._session.ask(ahead=ahead)
+            fresh: Rows = rows[~self._begun[rows]]
+            if fresh.size:
+                break
+        self._begun[fresh] = True
+        return fresh
+
+    async def _ask(self, index: int, rows: Rows) -> _Told:
+        try:
+            answers = _counted(await _awaited(self._slow, rows, self._policy), rows)
+        except PacboundError as error:
+            return _Told(index, rows, error=error)
+        return _Told(index, rows, answers)
 
 
 def _chunks(rows: Rows, size: int) -> Iterator[Rows]:

@@ -294,20 +294,25 @@ class BatchSession:
         return self.answered / total if total else 1.0
 
     @one_at_a_time
-    def ask(self, most: int | None = None) -> NDArray[np.int64]:
+    def ask(self, most: int | None = None, *, ahead: bool = False) -> NDArray[np.int64]:
         """The rows that the slow model has to be asked about now.
 
         Parameters
         ----------
         most
             At most so many of them; all of the round if left out.
+        ahead
+            Whether rows of the next round belong to them that have to be asked about whatever the
+            rest of the sample says, so that nothing waits for its last answers. No row is asked
+            about that would not be otherwise.
 
         Returns
         -------
         ndarray of int
             Rows, counted from 0, in rising order; none if the batch is done.
         """
-        rows = np.flatnonzero(self._needed & (self._slow == NOT_ASKED))
+        needed = self._needed | self._certain if ahead else self._needed
+        rows = np.flatnonzero(needed & (self._slow == NOT_ASKED))
         return rows if most is None else rows[: whole_number(most, "most", least=1)]
 
     @one_at_a_time
@@ -399,6 +404,10 @@ class BatchSession:
             certificate=self._certificate(int((codes == MISSING).sum())).with_about(about),
         )
 
+    def __len__(self) -> int:
+        """How many records there are."""
+        return len(self._slow)
+
     @one_at_a_time
     def close(self) -> None:
         """Let go of the journal."""
@@ -460,6 +469,18 @@ class BatchSession:
         self._need(self._needed | self._order.sample)
 
     @property
+    def _certain(self) -> Mask:
+        """The rows that do not keep the fast answer even if all that is not answered yet agrees:
+        each disagreement more only ends what is kept earlier. A second, larger sample, which is
+        not drawn yet, could keep more.
+        """
+        if self._exits is not None or self._order.looked < len(self._plan.drawn):
+            return self._needed
+        seen = self._order.disagreements(self._differ & (self._slow != NOT_ASKED))
+        prefix = self._order.beginning(seen, whole_ties=self._limits["whole_ties"])
+        return ~self._order.kept(prefix)
+
+    @property
     def _differ(self) -> Mask:
         """Where the slow model has another answer than the fast one, or none."""
         return np.asarray(self._slow != self._records.fast)
@@ -508,6 +529,8 @@ class BatchSession:
             )
         beyond = found[found >= len(self._slow)]
         strange = beyond if beyond.size else found[~self._needed[found]]
+        if strange.size and not beyond.size:
+            strange = found[~self._certain[found]]
         if strange.size:
             raise InvalidValueError(
                 f"Row {strange[0]} was not asked for ({strange.size} such rows): answer the rows "
