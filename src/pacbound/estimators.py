@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.calibration.calibrator import CalibratorScope, PACCalibrator
+from pacbound.calibration.calibrator import TO_GRADE, CalibratorScope, PACCalibrator, refuse_others
 from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
@@ -77,7 +77,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     LogisticRegression()))` and `PACClassifier(GridSearchCV(...))`. A scaler, selector or search
     around a `PACClassifier` runs, but has seen the rows that calibrate, which the guarantee does
     not allow for: of a search, and of a pipeline whose earlier steps learn, `fit` warns. Neither
-    does it allow for weights: `fit` takes no `sample_weight`. Rows of one patient, video or speaker
+    does it allow for weights: `fit` takes no `sample_weight`. Nor does it take the quality of
+    answers: whether one is right, `y` says. Rows of one patient, video or speaker
     are not independent: pass whose they are to `fit`, as `groups`.
 
     Parameters
@@ -157,7 +158,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.edges = edges
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **others: Any) -> Self:
         """Train on a random part of the rows and calibrate on the rest; calibrate on all where the
         estimator is frozen.
 
@@ -171,6 +172,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             The patient, video or speaker of each row, as `GroupKFold` takes it. All rows of a group
             train, or one that is drawn certifies: the claim is then about a random row of a random
             group. `calibration_size` is a share, or a number, of groups.
+        **others
+            Nothing. Weights and the quality of answers raise an error that says where they go.
 
         Returns
         -------
@@ -186,6 +189,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             cannot be trained on; if a parameter is out of range; if no label is a class of a frozen
             estimator.
         """
+        refuse_others(others)
         estimator, held, truth, classes, clusters = _trained_apart(self, X, y, groups)
         calibrator = PACCalibrator(
             self.n_bins,
@@ -379,7 +383,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.first_threshold = first_threshold
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **others: Any) -> Self:
         """Train on a random part of the rows and certify on the rest; certify on all where the
         estimator is frozen.
 
@@ -393,6 +397,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             The patient, video or speaker of each row, as `GroupKFold` takes it. All rows of a group
             train, or one that is drawn certifies: the claim is then about a random row of a random
             group. `calibration_size` is a share, or a number, of groups.
+        **others
+            Nothing. Weights and the quality of answers raise an error that says where they go.
 
         Returns
         -------
@@ -407,6 +413,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             If `sentinel` is one of the classes; if `calibration_size` leaves no rows to train on;
             if a parameter is out of range; if no label is a class of a frozen estimator.
         """
+        refuse_others(others)
         estimator, held, truth, classes, clusters = _trained_apart(self, X, y, groups)
         if any(self.sentinel == label for label in classes.tolist()):
             raise InvalidValueError(
@@ -529,7 +536,10 @@ def _checked_labels(y: Any) -> Array:
     # None and mixed types, which scikit-learn lets through to fail in a comparison somewhere, are
     # named here.
     as_array(labels, "y")
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise InvalidValueError(f"{error} If y holds grades of answers: {TO_GRADE}.") from None
     return labels
 
 

@@ -34,7 +34,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from pacbound import PACCalibrator, PACClassifier, load_certificate
+from pacbound import PACCalibrator, PACClassifier, SelectiveClassifier, load_certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 
 SCOPES = ["top", "per-class", "all-labels"]
@@ -701,4 +701,15 @@ def test_its_representations_show_the_estimator(fitted: bool) -> None:
 def test_there_is_no_sample_weight_to_pass() -> None:
     X, y = _data()
     with pytest.raises(TypeError, match="sample_weight"):
-        PACClassifier(GaussianNB(), random_state=0).fit(X, y, sample_weight=np.ones(600))  # type: ignore[call-arg]
+        PACClassifier(GaussianNB(), random_state=0).fit(X, y, sample_weight=np.ones(600))
+
+
+@pytest.mark.parametrize("kind", [PACClassifier, SelectiveClassifier])
+def test_the_quality_of_answers_is_refused_with_the_way_to_certify_it(kind: Any) -> None:
+    X, y = _data()
+    with pytest.raises(InvalidTypeError, match=r"right or wrong by y.*calibrate\(confidence, qual"):
+        kind(GaussianNB(), random_state=0).fit(X, y, quality=np.full(len(y), 0.5))
+    with pytest.raises(InvalidValueError, match=r"continuous.*If y holds grades of answers: let"):
+        kind(GaussianNB(), random_state=0).fit(X, np.linspace(0, 1, len(y)))
+    with pytest.raises(InvalidTypeError, match="preferred grades answers"):
+        PACCalibrator().fit([[0.5, 0.5]], [0], preferred=["tie"])

@@ -20,6 +20,7 @@ from pacbound import (
     certify_abstention,
     certify_judge,
     certify_together,
+    exact_verifier,
     load_certificate,
 )
 from pacbound.claims.judge import labels_needed
@@ -96,6 +97,10 @@ def test_numbers_and_more_than_two_verdicts_are_classes_like_others() -> None:
         ({"xi": 0.1}, "both xi and confidence"),
         ({"confidence": [0.5] * 3}, "both xi and confidence"),
         ({"label": None}, "needs verdict and label"),
+        ({"quality": [1, 0, 1]}, "or quality in the place of label"),
+        ({"label": None, "quality": [1, 5, 2]}, "expected grades from 0 to 1"),
+        ({"label": None, "quality": [1, None, 0.5]}, "every row needs a quality"),
+        ({"graded_by": "people"}, "says how outcomes were graded, and none were"),
         ({"label": ["pass", "fail", None]}, "missing"),
         ({"label": ["PASS", "FAIL", "FAIL"]}, "no class in common"),
         ({"label": ["pass"] * 2}, "Rows do not match"),
@@ -106,6 +111,29 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
     columns: Any = {"verdict": ["pass", "fail", "fail"], "label": ["pass", "fail", "pass"]}
     with pytest.raises((InvalidTypeError, InvalidValueError), match=said):
         certify_judge(**{**columns, **given}, delta=0.05)
+
+
+def test_people_who_grade_verdicts_take_the_place_of_labels(
+    pacbound: Any, judged: dict[str, Any], tmp_path: Path
+) -> None:
+    right = (np.array(judged["v"]) == np.array(judged["y"])).astype(float)
+    # Grades of 0 and 1 say what labels say, whatever the coins.
+    graded: Any = certify_judge(judged["v"], quality=right, delta=0.05, graded_by="people")
+    plain: Any = certify_judge(judged["v"], judged["y"], delta=0.05)
+    for name, bins in plain["verdicts"].tables.items():
+        assert graded["verdicts"].tables[name].lower == bins.lower
+    assert "as graded by people" in str(graded)
+    lines = [
+        f"{v},{int(5 * q)},{c}" for v, q, c in zip(judged["v"], right, judged["c"], strict=True)
+    ]
+    (tmp_path / "graded.csv").write_text("\n".join(["v,q,c", *lines]) + "\n")
+    named = ["--verdict", "v", "--quality", "q", "--confidence", "c", "--xi", "0.4"]
+    scale = ["--quality-scale", "0,5", "--graded-by", "people"]
+    said = ["--delta", "0.05", "-o", "judge.json"]
+    pacbound("judge", "graded.csv", *named, *scale, *said)
+    made = load_certificate(tmp_path / "judge.json")
+    assert made.verify()
+    assert exact_verifier.check_file(str(tmp_path / "judge.json"))[0] == 0
 
 
 def test_more_labels_make_narrower_bounds(judged: dict[str, Any]) -> None:

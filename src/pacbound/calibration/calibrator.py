@@ -4,8 +4,9 @@ or every label.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,24 @@ from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 CalibratorScope = Literal["top", "per-class", "all-labels"]
+
+# What to do with grades, where there is a classifier.
+TO_GRADE: Final = (
+    "let the trained model answer other rows, grade these answers, and pass its confidence and the "
+    "grades to calibrate(confidence, quality=...) or certify_abstention(confidence, quality=...)"
+)
+
+
+def refuse_others(given: Mapping[str, Any]) -> None:
+    """Raise for what `fit` does not take, with the remedy."""
+    for name in given:
+        if name in ("quality", "preferred"):
+            raise InvalidTypeError(
+                f"{name} grades answers, and what a classifier says is right or wrong by y: leave "
+                f"it out. To certify graded answers, {TO_GRADE}."
+            )
+        weights = " Rows with weights are for calibrate(..., weights=)." * (name == "sample_weight")
+        raise InvalidTypeError(f"fit takes no {name}: leave it out.{weights}")
 
 
 class PACCalibrator:
@@ -86,7 +105,15 @@ class PACCalibrator:
         self.correction = correction
         self.side = side
 
-    def fit(self, probabilities: Any, y: Any, *, unseen: bool = False, groups: Any = None) -> Self:
+    def fit(
+        self,
+        probabilities: Any,
+        y: Any,
+        *,
+        unseen: bool = False,
+        groups: Any = None,
+        **others: Any,
+    ) -> Self:
         """Count rows, forgetting all that were counted before.
 
         Parameters
@@ -102,6 +129,8 @@ class PACCalibrator:
             The patient, video or speaker of each row, as `GroupKFold` takes it: one row of each is
             drawn, and the intervals are about a random row of a random group (`clusters` in
             `calibrate`).
+        **others
+            Nothing. Weights and the quality of answers raise an error that says where they go.
 
         Returns
         -------
@@ -114,6 +143,7 @@ class PACCalibrator:
             If a probability or a label cannot be what it should be, or an option of this object is
             not valid.
         """
+        refuse_others(others)
         self.tally_ = self._count(probabilities, y, unseen=unseen, groups=groups)
         self._certificate: CalibrationCertificate | None = None
         return self

@@ -29,6 +29,7 @@ def certify_judge(
     label: Any = None,
     confidence: Any = None,
     *,
+    quality: Any = None,
     delta: float,
     xi: float | None = None,
     groups: Any = None,
@@ -51,6 +52,11 @@ def certify_judge(
         answers it prefers. With `data`, the name of its column.
     label
         What people say of each row, in the same classes.
+    quality
+        In the place of `label`: how good people find each verdict, from 0 to 1 or on
+        `quality_scale`. Of several people, the share that agrees with the verdict; of grades, 1
+        less the distance between the judge's and people's on a scale from 0 to 1. The claims are
+        then about the mean quality of verdicts, by keyed coins.
     confidence
         How sure the judge is, from 0 to 1; if it says so.
     delta
@@ -90,9 +96,10 @@ def certify_judge(
     >>> list(bundle), round(bundle["standing"].threshold, 2)
     (['standing', 'verdicts'], 0.88)
     """
-    if verdict is None or label is None:
+    if verdict is None or (label is None) == (quality is None):
         raise InvalidTypeError(
-            "A judge needs verdict and label: its verdict on each row, and what people say."
+            "A judge needs verdict and label: its verdict on each row, and what people say; or "
+            "quality in the place of label, how good people find the verdict."
         )
     if (confidence is None) != (xi is None):
         raise InvalidTypeError(
@@ -102,6 +109,8 @@ def certify_judge(
     options: dict[str, Any] = dict(rows)
     whole = {name: options.pop(name, None) for name in ("about", "sample")}
     given: dict[str, Any] = {"prediction": verdict, "label": label, "data": data, **options}
+    if quality is not None:
+        given = {"quality": quality, "data": data, **options}
     claims: dict[str, Any] = {VERDICTS: partial(calibrate, groups=verdict, n_bins=1, **given)}
     if groups is not None:
         claims[SLICES] = partial(calibrate, groups=groups, n_bins=1, **given)

@@ -18,7 +18,7 @@ from pacbound.cli.delivery import (
 )
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import JsonOption, option
-from pacbound.cli.rows import CLASSES, COUNTED, DRAWN, PIPED, FilesArgument, RowChoices
+from pacbound.cli.rows import CLASSES, COUNTED, DRAWN, GRADED, PIPED, FilesArgument, RowChoices
 
 # The bounds that people are told the price of: so far apart.
 _WIDTH = 0.1
@@ -28,8 +28,14 @@ _WIDTH = 0.1
 def judge(
     files: FilesArgument,
     verdict: Annotated[str, option("Column: the judge's verdict on each row.")],
-    label: Annotated[str, option("Column: what people say of each row, in the same classes.")],
     delta: Annotated[float, option("The chance that any of the claims is wrong: 0.05")],
+    label: Annotated[
+        str | None, option("Column: what people say of each row, in the same classes.")
+    ] = None,
+    quality: Annotated[
+        str | None,
+        option("Column: how good people find each verdict, graded from 0 to 1; in place of label."),
+    ] = None,
     confidence: Annotated[
         str | None, option("Column: how sure the judge is, from 0 to 1; with --xi.")
     ] = None,
@@ -41,7 +47,7 @@ def judge(
         str | None, option("Column: the slice of each row, such as its language.")
     ] = None,
     *,
-    rows: Annotated[RowChoices, (*CLASSES, *DRAWN, "labels", *PIPED, *COUNTED, "sample")],
+    rows: Annotated[RowChoices, (*CLASSES, *GRADED, *DRAWN, "labels", *PIPED, *COUNTED, "sample")],
     output: OutputOption = None,
     budget: BudgetOption = None,
     about: AboutOption = None,
@@ -62,6 +68,7 @@ def judge(
             verdict,
             label,
             confidence,
+            quality=quality,
             delta=delta,
             xi=xi,
             groups=groups,
