@@ -18,6 +18,7 @@ from benchmarks import (
     early_exit,
     imports,
     install_size,
+    memory,
     monitor,
     parquet,
     probabilities,
@@ -40,6 +41,7 @@ QUESTIONS = {
     "monitor": monitor.rows,
     "parquet": parquet.rows,
     "csv_files": csv_files.rows,
+    "memory": memory.rows,
     "imports": imports.rows,
     "install_size": install_size.rows,
 }

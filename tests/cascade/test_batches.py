@@ -21,6 +21,7 @@ from tests.cascade.servers import FlakyServer, serving
 
 from pacbound import BatchSession, answer_batch, answer_batch_async, documents
 from pacbound.cascade import Asking
+from pacbound.cascade.batches.records import SampledOrder
 from pacbound.claims.batch import BatchCertificate
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import (
@@ -31,6 +32,8 @@ from pacbound.errors import (
     PacboundError,
     UnwritableFileError,
 )
+from pacbound.procedures.batch import BatchPlan, new_key
+from pacbound.tally import columns
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -1008,3 +1011,66 @@ def test_text_answers_are_text() -> None:
     result = answered(lambda rows: names[SLOW[rows]].tolist(), prediction=names[FAST].tolist())
     assert result.predictions.dtype.kind == "U"
     assert (result.predictions == names[np.where(result.asked, SLOW, FAST)]).all()
+
+
+SCORES = {
+    "apart": CONFIDENCE,
+    "tied": np.round(CONFIDENCE, 1),
+    "all equal": np.ones(N),
+    "some missing": np.where(np.arange(N) % 7, CONFIDENCE, np.nan),
+}
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("options", [{}, {"looks": 2, "sample": 40}, {"whole_ties": True}])
+def test_rows_that_are_looked_at_in_blocks_give_the_same_batch(
+    monkeypatch: pytest.MonkeyPatch, scores: str, options: dict[str, Any]
+) -> None:
+    whole = answered(Oracle(), confidence=SCORES[scores], **options)
+    monkeypatch.setattr(columns, "BLOCK", 17)
+    parts = answered(Oracle(), confidence=SCORES[scores], **options)
+    assert parts.predictions.tolist() == whole.predictions.tolist()
+    assert (parts.asked == whole.asked).all()
+    assert parts.certificate.provenance.sources == whole.certificate.provenance.sources
+    assert parts.certificate.to_dict()["claim"] == whole.certificate.to_dict()["claim"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_order_is_by_falling_score_and_then_by_row(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(columns, "BLOCK", 5)
+    rng = np.random.default_rng(seed)
+    scores, scored = rng.integers(0, 4, size=23) / 4, rng.random(23) < rng.choice([0.5, 1.0])
+    tolerated, drawn = int(rng.integers(1, 4)), int(rng.integers(1, 1 + scored.sum()))
+    plan = BatchPlan(23, int(scored.sum()), tolerated, (drawn,), (0,))
+    order = SampledOrder(np.where(scored, scores, np.nan), scored, plan, new_key(rng))
+    order.draw(1)
+    rows = np.flatnonzero(scored)
+    rows = rows[np.argsort(-scores[rows], kind="stable")]
+    differ = rng.random(23) < 0.3
+    places = [place for place, row in enumerate(rows) if order.sample[row] and differ[row]]
+    assert order.sample.sum() == drawn
+    assert [ranks.tolist() for ranks in order.disagreements(differ)] == [places]
+    for prefix in range(len(rows) + 1):
+        first = rows[:prefix]
+        assert sorted(first[~order.sample[first]]) == np.flatnonzero(order.kept(prefix)).tolist()
+        assert order.sampled_before(prefix) == order.sample[first].sum()
+        assert order.lowest(prefix) == (scores[first[-1]] if prefix else np.inf)
+    left = np.cumsum(~order.sample[rows])
+    assert order.beginning([np.zeros(1, dtype=int)], whole_ties=False) == (left <= tolerated).sum()
+
+
+def test_more_classes_than_a_byte_numbers_are_told_apart() -> None:
+    fast = np.arange(N) % 100
+    slow = fast + 1000 * (np.arange(N) % 3)
+    result = answered(Oracle(slow), prediction=fast, confidence=np.linspace(0, 1, N), xi=0.01)
+    assert (result.predictions[result.asked] == slow[result.asked]).all()
+    assert len(set(slow[result.asked].tolist())) > 128
+
+
+def test_bad_scores_are_counted_over_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BLOCK", 50)
+    bad = np.where(np.arange(N) >= N - 80, 3.0, CONFIDENCE)
+    with pytest.raises(InvalidValueError, match=rf"confidence\[{N - 80}\] is 3.0 \(80 such"):
+        answered(Oracle(), confidence=bad)

@@ -26,6 +26,7 @@ from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures.cascade_front import Declared, never_cell
+from pacbound.tally import columns
 
 Rows = dict[str, Any]
 
@@ -49,6 +50,23 @@ def rows() -> Rows:
 @pytest.fixture(scope="module")
 def design(rows: Rows) -> CascadeDesign:
     return design_cascade(**rows, costs=COSTS, xi=0.05, delta=0.05, bound="pair", seed=3)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_rows_that_are_looked_at_in_blocks_give_the_same_design(
+    monkeypatch: pytest.MonkeyPatch, rows: Rows, kind: type
+) -> None:
+    given = {**rows, "confidence": rows["confidence"].astype(kind), "label": rows["label"] * 1.0}
+    options: Rows = {"costs": COSTS, "xi": 0.05, "delta": 0.05, "bound": "pair"}
+    whole = design_cascade(**given, **options)
+    monkeypatch.setattr(columns, "BLOCK", 100)
+    parts = design_cascade(**given, **options)
+    assert parts.models == whole.models
+    assert parts.certificate.provenance.sources == whole.certificate.provenance.sources
+    assert parts.certificate.to_dict()["claim"] == whole.certificate.to_dict()["claim"]
+    bad = {**given, "confidence": np.where(np.arange(N)[:, None] < 500, given["confidence"], 7)}
+    with pytest.raises(InvalidValueError, match=r"confidence\[:, 0\]\[500\] .*2500 such"):
+        design_cascade(**bad, **options)
 
 
 def test_the_slow_model_is_the_most_accurate_of_the_fold(design: CascadeDesign) -> None:

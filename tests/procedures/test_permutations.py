@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pacbound.procedures import batch
 from pacbound.procedures.batch import keyed_permutation, new_key
 
 
@@ -25,6 +26,18 @@ def test_every_order_of_four_comes_up_equally_often() -> None:
     assert ((counts - 200) ** 2 / 200).sum() < 49.7
 
 
+@pytest.mark.parametrize("block", [1, 7, 2**20])
+@pytest.mark.parametrize("first", [0, 1, 5, 499, 500])
+def test_the_first_of_an_order_are_its_first_however_many_are_drawn_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, block: int, first: int
+) -> None:
+    monkeypatch.setattr(batch, "_BLOCK", block)
+    key = new_key(np.random.default_rng(first))
+    assert (
+        keyed_permutation(500, key, first).tolist() == keyed_permutation(500, key)[:first].tolist()
+    )
+
+
 def test_a_key_has_32_digits_and_follows_from_the_generator() -> None:
     keys = [new_key(np.random.default_rng(seed)) for seed in (0, 0, 1)]
     assert keys[0] == keys[1] != keys[2]
@@ -41,3 +54,4 @@ def test_equal_words_are_told_apart_by_the_second_ones(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(np.random, "Philox", Words)
     assert keyed_permutation(3, "0" * 32).tolist() == [2, 1, 0]
+    assert keyed_permutation(3, "0" * 32, 2).tolist() == [2, 1]

@@ -375,7 +375,8 @@ def _split(n: int, share: float, seed: int) -> tuple[Integers, Integers]:
             "a smaller fold."
         )
     order = np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
-    return order[:size], np.sort(order[size:])
+    # A copy, so that the memory of the whole order is free again.
+    return order[:size].copy(), np.sort(order[size:])
 
 
 def _most_accurate(table: ModelTable, rows: Integers, costs: tuple[float, ...]) -> int:

@@ -6,7 +6,7 @@ drawn from the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +25,10 @@ from pacbound.tally.columns import (
     Rows,
     Slot,
     as_array,
+    blocks,
     numeric,
     only_known,
+    read_in_blocks,
     same_length,
     same_rows,
     scaled,
@@ -53,13 +55,14 @@ _ROLES = {"confidence": True, "prediction": False, "label": False, QUALITY: Fals
 @dataclass(frozen=True)
 class ModelTable:
     """The scores (n, M) and classes (n, M) of M models, and the true class of each row, -1 where it
-    is missing. Classes are numbers into `classes`. Where answers are graded, their qualities (n, M)
-    stand in the place of the true class, and models without predictions always differ.
+    is missing. Classes are numbers into `classes`, in the smallest integers that hold them. Where
+    answers are graded, their qualities (n, M) stand in the place of the true class, and models
+    without predictions always differ.
     """
 
     scores: Floats
-    answers: Integers
-    truth: Integers
+    answers: NDArray[Any]
+    truth: NDArray[Any]
     classes: list[Any]
     names: Names
     rule: ClassRule
@@ -92,9 +95,16 @@ class ModelTable:
         names = Names.of_arrays(scores.shape[1], given)
         taken = dict(zip(names.slots, columns_taken, strict=True))
         same_length(**{names.slots[key].name: column for key, column in taken.items()})
-        reading = _Reading(names, rule, graded)
-        reading.take(Rows.of_arrays(names.slots, taken))
-        return reading.result(None)
+        # Scores that are float64 already need no copy.
+        exact = scores.dtype == np.float64 and bool(scores.size and scores.max() <= 1)
+
+        def read(parts: Iterable[Rows]) -> ModelTable:
+            reading = _Reading(names, rule, graded, scores if exact else None)
+            for rows in parts:
+                reading.take(rows)
+            return reading.result(None)
+
+        return read_in_blocks(names.slots, taken, read)
 
     @classmethod
     def of_files(
@@ -198,24 +208,29 @@ class ModelTable:
             names.confidences[:-1], names.answers, None if graded else names.labels, names.qualities
         )
         question = replace(question, graded=self.graded)
-        scores = [self.scores[rows, m] for m in models[:-1]]
-        codes = [self.answers[rows, m] for m in models] if names.answers else []
-        codes += [] if graded else [self.truth[rows]]
-        grades = [] if self.quality is None else [self.quality[rows, m] for m in models]
-        classes = [Values(self.classes, column) for column in codes]
-        columns = dict(zip(question.slots, [*scores, *classes, *grades], strict=True))
+        slots = tuple(question.slots)
         if graded:
             # By the place in the whole table: a row of the fold, whose coin was looked at, has
             # another one than every row that certifies.
             question = replace(question, slots={**question.slots, "row_ids": Slot("name", "row")})
-            columns["row_ids"] = rows
         # Labels may have been bought where any of the models differs, so all of them are looked at.
         counting = Counting(question, replace(self.rule, unrelated_labels=True))
-        counting.ask(Rows(question.slots, columns))
+        for part in blocks(len(rows)):
+            columns = dict(zip(slots, self._columns(rows[part], models), strict=True))
+            columns |= {"row_ids": rows[part]} if graded else {}
+            counting.ask(Rows(question.slots, columns, part.start))
         counted = counting.result(self.sources)
         if graded:
             return Tally.of(question, counted)
         return Tally.of(question, replace(counted, matches=self._matches(rows, models[-1])))
+
+    def _columns(self, rows: Integers, models: Sequence[int]) -> list[Any]:
+        """What a question asks of some models in some rows: scores, classes, grades."""
+        scores = [self.scores[rows, m] for m in models[:-1]]
+        codes = [self.answers[rows, m] for m in models] if self.names.answers else []
+        codes += [self.truth[rows]] if self.quality is None else []
+        grades = [] if self.quality is None else [self.quality[rows, m] for m in models]
+        return [*scores, *(Values(self.classes, column) for column in codes), *grades]
 
     def _matches(self, rows: Integers, slow: int) -> LabelMatches | None:
         """How labels and a slow model meet, in rows on which all models agree and in others; labels
@@ -225,7 +240,10 @@ class ModelTable:
         for found in self.classes:
             vocabulary.code(found)
         order = [m for m in range(self.models) if m != slow] + [slow]
-        witness([self.answers[rows, m] for m in order], self.truth[rows], vocabulary, evidence)
+        for part in blocks(len(rows)):
+            some = rows[part]
+            answers = [self.answers[some, m] for m in order]
+            witness(answers, self.truth[some], vocabulary, evidence)
         matches = evidence.matches(self.rule)
         if matches is not None:
             matches.require_related(len(rows), self.names.labels, self.names.predictions[slow])
@@ -314,8 +332,11 @@ class Names:
 class _Reading:
     """A table in the making."""
 
-    def __init__(self, names: Names, rule: ClassRule, graded: Graded | None) -> None:
-        self._names = names
+    def __init__(
+        self, names: Names, rule: ClassRule, graded: Graded | None, scores: Floats | None = None
+    ) -> None:
+        """`scores` are those of all rows, if they are there already."""
+        self._names, self._scores = names, scores
         self._rule = rule
         self._graded = graded if names.qualities else None
         self._vocabulary = Vocabulary(rule)
@@ -338,8 +359,10 @@ class _Reading:
         for m, codes in enumerate(answers):
             rows.refuse_missing(f"prediction {m}", codes == MISSING, ALL_PREDICT)
         # Models without predictions always differ.
-        apart = answers or [np.full(len(rows), m) for m in models]
-        self._parts.append((np.column_stack(scores), np.column_stack(apart), truth, grades))
+        apart = np.column_stack(answers or [np.full(len(rows), m) for m in models])
+        small = np.min_scalar_type(-max(len(self._vocabulary), len(models)) - 1)
+        kept = np.column_stack(scores if self._scores is None else [np.empty((len(rows), 0))])
+        self._parts.append((kept, apart.astype(small), truth.astype(small), grades))
         self.rows += len(rows)
 
     def result(self, sources: tuple[str, ...] | None) -> ModelTable:
@@ -347,6 +370,7 @@ class _Reading:
         scores, answers, truth, grades = (
             np.concatenate(columns) for columns in zip(*self._parts, strict=True)
         )
+        scores = scores if self._scores is None else self._scores
         classes = list(self._vocabulary.names())
         table = ModelTable(scores, answers, truth, classes, self._names, self._rule, sources)
         if self._graded is None:

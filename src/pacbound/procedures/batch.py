@@ -60,6 +60,9 @@ NAMES: Final = {1: "batch/credit/1", 2: "batch/credit-two-looks/1"}
 # How many times larger the sample is at the second look.
 SECOND_LOOK: Final = 3
 
+# So many random words are drawn at a time.
+_BLOCK: Final = 2**20
+
 # How two looks share in the nominal level: the first mostly decides.
 WEIGHTS: Final = (0.85, 0.15)
 
@@ -176,15 +179,34 @@ def is_key(value: object) -> bool:
     return isinstance(value, str) and len(value) == 2 * KEY_BYTES and set(value) <= digits
 
 
-def keyed_permutation(size: int, key: str) -> NDArray[np.int64]:
-    """The numbers from 0 to `size` - 1 in the order that `key` gives them.
+def keyed_permutation(size: int, key: str, first: int | None = None) -> NDArray[np.int64]:
+    """The numbers from 0 to `size` - 1 in the order that `key` gives them, or the `first` of them.
 
     Each gets 128 random bits and the order is theirs. Two are equal with a chance below `size`^2 /
     2^129, which is below 1e-20 for a billion of them.
     """
-    words = np.random.Philox(key=int(key, 16)).random_raw(2 * size).reshape(2, size)
-    order = np.argsort(words[0])
+    words, places = _lowest_words(size, key, size if first is None else first)
+    order = np.argsort(words)
     # The second 64 bits are looked at only where the first are equal, which is rare.
-    if (np.diff(words[0][order]) == 0).any():
-        order = np.lexsort((words[1], words[0]))
-    return order
+    if (np.diff(words[order]) == 0).any():
+        both = np.random.Philox(key=int(key, 16)).random_raw(2 * size).reshape(2, size)
+        return np.lexsort((both[1], both[0]))[:first]
+    return np.asarray(places[order][:first])
+
+
+def _lowest_words(size: int, key: str, count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The `count` lowest of the first 64 bits, all of those that are equal to the last of them, and
+    whose they are. A block at a time, so that few of many take little memory.
+    """
+    stream = np.random.Philox(key=int(key, 16))
+    words, places = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+    for start in range(0, size if count else 0, max(_BLOCK, count)):
+        more = stream.random_raw(min(max(_BLOCK, count), size - start))
+        # Most of the later words are above those that are there already.
+        near = np.flatnonzero(more <= words.max()) if len(words) >= count else np.arange(len(more))
+        words = np.concatenate([words, more[near]])
+        places = np.concatenate([places, start + near])
+        if len(words) > count:
+            low = words <= np.partition(words, count - 1)[count - 1]
+            words, places = words[low], places[low]
+    return words, places

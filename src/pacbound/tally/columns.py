@@ -8,12 +8,12 @@ for: arrays that the user passed, or a batch that a source delivered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ _NOTHING: Final = ("", "na", "nan", "none", "null")
 
 # How far above 1 a float32 softmax may land; such a score counts as 1.
 ROUNDING = 1e-6
+
+# Rows in a block of many.
+BLOCK = 2**20
+
+T = TypeVar("T")
 
 
 def as_array(values: Any, name: str) -> Array:
@@ -505,6 +510,34 @@ class Rows:
         """The names of the groups, and the place of each row's group among them."""
         found, places = np.unique(self.columns[slot], return_inverse=True)
         return tuple(map(str, found.tolist())), places.astype(np.int64)
+
+
+def blocks(rows: int, size: int | None = None) -> Iterator[slice]:
+    """All rows, so many at a time that what is computed of them takes little memory."""
+    step = size or BLOCK
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def read_in_blocks(
+    slots: Mapping[str, Slot], arrays: Mapping[str, Any], read: Callable[[Iterable[Rows]], T]
+) -> T:
+    """What `read` makes of the rows of arrays, in blocks where these are plain numbers and many.
+
+    What goes wrong there is looked for again in all rows at once, so that it is said of all.
+    """
+    columns = arrays.values()
+    if all(isinstance(each, np.ndarray) and each.dtype.kind in "biuf" for each in columns):
+        lengths = {each.shape[:1] for each in columns}
+        if len(lengths) == 1 and min(lengths) > (BLOCK,):
+            with suppress(PacboundError):
+                return read(_in_blocks(slots, arrays, *min(lengths)))
+    return read([Rows.of_arrays(slots, arrays)])
+
+
+def _in_blocks(slots: Mapping[str, Slot], arrays: Mapping[str, Any], rows: int) -> Iterator[Rows]:
+    for part in blocks(rows):
+        of_part = {key: column[part] for key, column in arrays.items()}
+        yield replace(Rows.of_arrays(slots, of_part), start=part.start)
 
 
 def wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:

@@ -304,7 +304,8 @@ class _Sending:
 
 def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
     for start in range(0, len(rows), size):
-        yield rows[start : start + size]
+        # A copy, so that the last call does not hold on to the memory of all rows.
+        yield rows[start : start + size].copy()
 
 
 def _called(slow: Callable[[Rows], Any], rows: Rows, policy: Asking) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacbound.atomic_files import refuse_overwriting
 from pacbound.cascade.batches.journal import read_header
-from pacbound.cascade.batches.records import Records, records_of_files
+from pacbound.cascade.batches.records import Records, codes_type, records_of_files
 from pacbound.cascade.batches.session import BatchResult, BatchSession, limits_of
 from pacbound.cascade.rows import rows_asked_for
 from pacbound.claims.provenance import about_texts
@@ -169,15 +169,14 @@ def _take_answers(
     give_up: bool,
 ) -> int:
     """Tell the session what came back in a file, and return how many of its rows are empty."""
-    found = _read_answers(path, answer, records, columns, notation)
-    rows, codes = found[ROW], found[answer]
-    for name in set(found) - {ROW, answer}:
-        _require_own_rows(records, rows, found[name], name, columns, str(path))
+    rows, codes = _read_answers(path, answer, records, columns, notation)
     empty = codes == _EMPTY
-    told = np.ones(len(rows), dtype=bool) if give_up else ~empty
-    codes = np.where(empty, MISSING, codes)[told]
+    if give_up:
+        codes[empty] = MISSING
+    elif empty.any():
+        rows, codes = rows[~empty], codes[~empty]
     with located(path):
-        session.tell(rows[told], Values(list(records.vocabulary.names()), codes))
+        session.tell(rows, Values(list(records.vocabulary.names()), codes))
     return 0 if give_up else int(empty.sum())
 
 
@@ -208,9 +207,9 @@ def _read_answers(
     records: Records,
     columns: Mapping[str, str],
     notation: Notation,
-) -> dict[str, NDArray[Any]]:
-    """The columns of a file of answers: rows, answers by their numbers in the vocabulary, and the
-    scores and fast answers that came back too, read as those of the batch are.
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The rows of a file of answers, and the answers by their numbers in the vocabulary. Scores and
+    fast answers that came back too must be those of the batch.
     """
     tables, vocabulary = open_answers(path, notation), records.vocabulary
 
@@ -234,16 +233,16 @@ def _read_answers(
         if all(name in table.columns for table in tables)
     }
     readers = {**beside, ROW: rows, answer: answers}
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in readers}
+    asked, answered = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int8)]
     for table in tables:
         for batch in table.batches(list(readers)):
             with located(table.path):
-                for name, reader in readers.items():
-                    parts[name].append(reader(batch, name))
-    return {
-        name: np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-        for name, found in parts.items()
-    }
+                found = {name: reader(batch, name) for name, reader in readers.items()}
+            for name in beside:
+                _require_own_rows(records, found[ROW], found[name], name, columns, str(path))
+            asked.append(found[ROW])
+            answered.append(found[answer].astype(codes_type(vocabulary)))
+    return np.concatenate(asked), np.concatenate(answered)
 
 
 def _is_empty(values: Values) -> NDArray[np.bool_]:
@@ -255,15 +254,15 @@ def _is_empty(values: Values) -> NDArray[np.bool_]:
 def _write_all(
     source: Paths, target: str | os.PathLike[str], result: BatchResult, notation: Notation
 ) -> None:
-    answers, who = result.predictions, np.where(result.asked, "slow", "fast")
-    who[result.failed] = "none"
-    start = 0
+    answers, start = result.predictions, 0
 
     def with_answer(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
         nonlocal start
         part = slice(start, start + batch.rows)
         start += batch.rows
-        return batch, {ADDED[0]: _written(answers[part]), ADDED[1]: who[part]}
+        who = np.where(result.asked[part], "slow", "fast")
+        who[result.failed[part]] = "none"
+        return batch, {ADDED[0]: _written(answers[part]), ADDED[1]: who}
 
     rewrite(source, target, with_answer, needed=[], added=ADDED, notation=notation)
 

@@ -6,7 +6,7 @@ batch stop.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,9 @@ from pacbound.tally.columns import (
     ARRAY,
     Rows,
     Slot,
+    blocks,
     checked_scores,
+    read_in_blocks,
     same_length,
     same_rows,
     scaled,
@@ -49,11 +51,11 @@ Mask = NDArray[np.bool_]
 @dataclass(frozen=True)
 class Records:
     """Scores, NaN where there is none, and the fast answers by their numbers in the vocabulary, -1
-    where there is none.
+    where there is none, in the smallest integers that hold them.
     """
 
     scores: Floats
-    fast: Integers
+    fast: NDArray[Any]
     vocabulary: Vocabulary
     rule: ClassRule
     sources: frozenset[str] = frozenset()
@@ -73,19 +75,36 @@ class Records:
         """SHA-256 of the scores and of which fast answers are equal; `named` is what these are
         called.
         """
-        _, first, places = np.unique(self.fast, return_index=True, return_inverse=True)
-        by_row = np.argsort(np.argsort(first))[places]
-        fast = np.where(self.fast == MISSING, MISSING, by_row).astype("<i8")
-        # -0.0 is 0.0, and every NaN is the same.
-        scores = np.where(np.isnan(self.scores), np.nan, self.scores + 0.0).astype("<f8")
-        return f"sha256:{hashlib.sha256(scores.tobytes() + fast.tobytes()).hexdigest()}"
+        digest = hashlib.sha256()
+        for part in blocks(len(self)):
+            # -0.0 is 0.0, and every NaN is the same.
+            scores = self.scores[part]
+            digest.update(np.where(np.isnan(scores), np.nan, scores + 0.0).astype("<f8").tobytes())
+        # The last place, -1, is that of a missing answer.
+        by_row = np.full(len(self.vocabulary) + 1, MISSING, dtype="<i8")
+        by_row[self.met] = np.arange(len(self.met))
+        by_row[MISSING] = MISSING
+        for part in blocks(len(self)):
+            digest.update(by_row[self.fast[part]].tobytes())
+        return f"sha256:{digest.hexdigest()}"
+
+    @cached_property
+    def met(self) -> list[int]:
+        """The numbers of the fast answers, -1 among them, in the order in which the rows bring
+        them.
+        """
+        found: dict[int, None] = {}
+        for part in blocks(len(self)):
+            codes, first = np.unique(self.fast[part], return_index=True)
+            found |= dict.fromkeys(codes[np.argsort(first)].tolist())
+        return list(found)
 
     @property
     def few_names(self) -> bool:
         """Whether the fast answers are so few that each stands for many records: then which of
         them are equal, the fingerprint, says nearly all of them, whatever they are called.
         """
-        different = len(np.unique(self.fast[self.fast != MISSING]))
+        different = len(set(self.met) - {MISSING})
         return different <= MOST_NAMES and different * RECORDS_A_NAME <= len(self)
 
     @cached_property
@@ -95,27 +114,23 @@ class Records:
         It is apart from the fingerprint, because a batch whose fast answers were not named as the
         slow model names its own can be taken up again under the right names.
         """
-        _, first = np.unique(self.fast, return_index=True)
         names = self.vocabulary.names()
-        met = [names[code] for code in self.fast[np.sort(first)].tolist() if code != MISSING]
-        return documents.digest(met)
+        return documents.digest([names[code] for code in self.met if code != MISSING])
 
 
 class SampledOrder:
     """The order, which is fixed before anything is asked, and a sample that follows from the key.
 
-    Records that have no score are in neither.
+    Records that have no score are in neither. The order is by falling score and, among equal ones,
+    by row. Of the places in it only those of the sampled records are kept.
     """
 
     def __init__(self, scores: Floats, scored: Mask, plan: BatchPlan, key: str) -> None:
-        rows = np.flatnonzero(scored)
-        self._plan = plan
-        # By falling score and, among equal ones, by row.
-        self._order = rows[np.argsort(-scores[rows], kind="stable")]
-        self._scores = scores[self._order]
-        self._rank = np.full(len(scores), -1, dtype=np.int64)
-        self._rank[self._order] = np.arange(len(rows))
-        self._permuted = rows[keyed_permutation(len(rows), key)]
+        self._plan, self._all = plan, scores
+        self._scored: Mask | None = None if scored.all() else scored
+        drawn = keyed_permutation(plan.scored, key, max(plan.drawn, default=0))
+        self._permuted = drawn if self._scored is None else np.flatnonzero(scored)[drawn]
+        self._rank = _places_in_order(scores, self._scored, self._permuted)
         self.looked = 0
         self.sample: Mask = np.zeros(len(scores), dtype=bool)
 
@@ -150,7 +165,7 @@ class SampledOrder:
 
     def sampled_before(self, stop: int) -> int:
         """How many of the first `stop` records are sampled."""
-        return int(self.sample[self._order[:stop]].sum())
+        return int((self._sampled_places < stop).sum())
 
     def beginning(self, ranks: Sequence[Integers], *, whole_ties: bool) -> int:
         """How many records of the order are kept or sampled: up to where the longest look stops, or
@@ -158,29 +173,80 @@ class SampledOrder:
         """
         if self._plan.asks_all:
             return 0
-        left = np.cumsum(~self.sample[self._order])
-        free = int(np.searchsorted(left, self._plan.tolerated, side="right"))
+        # How many stand before each sampled record that are not sampled.
+        before = self._sampled_places - np.arange(len(self._sampled_places))
+        tolerated = self._plan.tolerated
+        free = min(tolerated + int((before <= tolerated).sum()), self._plan.scored)
         prefix = max(free, self.stop(ranks))
-        if whole_ties and prefix < len(self._order):
-            prefix = int(np.searchsorted(-self._scores, -self._scores[prefix], side="left"))
+        if whole_ties and prefix < self._plan.scored:
+            prefix = int(self._above(self._score_at(prefix)).sum())
         return prefix
 
     def kept(self, prefix: int) -> Mask:
         """Which records keep the fast answer: of the first `prefix` those not sampled."""
-        kept = np.zeros(len(self.sample), dtype=bool)
-        kept[self._order[:prefix]] = True
+        if not prefix:
+            return np.zeros_like(self.sample)
+        lowest = self.lowest(prefix)
+        kept, ties = self._above(lowest), np.flatnonzero(self._all == lowest)
+        if self._scored is not None:
+            ties = ties[self._scored[ties]]
+        kept[ties[: prefix - int(kept.sum())]] = True
         return kept & ~self.sample
 
     def lowest(self, prefix: int) -> float:
         """The lowest score of the first `prefix` records; +inf if there are none."""
-        return float(self._scores[prefix - 1]) if prefix else np.inf
+        return self._score_at(prefix - 1) if prefix else np.inf
+
+    def _score_at(self, place: int) -> float:
+        """The score of the record at a place in the order."""
+        scores = self._all.copy() if self._scored is None else self._all[self._scored]
+        behind = len(scores) - 1 - place
+        scores.partition(behind)
+        return float(scores[behind])
+
+    def _above(self, score: float) -> Mask:
+        above = np.asarray(self._all > score)
+        return above if self._scored is None else above & self._scored
+
+    @property
+    def _sampled_places(self) -> Integers:
+        """The places of all sampled records in the order, rising."""
+        return np.sort(self._rank[: self._plan.drawn[self.looked - 1] if self.looked else 0])
 
     def _sampled(self, look: int) -> Integers:
         return self._permuted[: self._plan.drawn[look - 1]]
 
     def _ranks(self, differ: Mask, look: int) -> Integers:
         rows = self._sampled(look)
-        return np.sort(self._rank[rows[differ[rows]]])
+        return np.sort(self._rank[: len(rows)][differ[rows]])
+
+
+def _places_in_order(scores: Floats, scored: Mask | None, rows: Integers) -> Integers:
+    """How many of the scored records stand before each of `rows`: those with a higher score, and
+    those of the same score in earlier rows.
+    """
+    levels, at = np.unique(scores[rows], return_inverse=True)
+    reached, equal = np.zeros(len(levels) + 1, np.int64), np.zeros(len(levels), np.int64)
+    earlier = np.zeros(len(rows), dtype=np.int64)
+    for part in blocks(len(scores) if len(rows) else 0):
+        found = scores[part] if scored is None else np.where(scored[part], scores[part], -np.inf)
+        level = np.searchsorted(levels, found)
+        reached += np.bincount(level, minlength=len(reached))
+        same = np.flatnonzero(found == levels[np.minimum(level, len(levels) - 1)])
+        here = (rows >= part.start) & (rows < part.stop)
+        mine = np.searchsorted(same, rows[here] - part.start)
+        earlier[here] = equal[at[here]] + _times_before(level[same])[mine]
+        equal += np.bincount(level[same], minlength=len(equal))
+    # A score is above a level if it reaches a later one.
+    return (len(scores) - np.cumsum(reached))[at] + earlier
+
+
+def _times_before(values: Integers) -> Integers:
+    """How often each value came before."""
+    order = np.argsort(values, kind="stable")
+    rising, times = values[order], np.empty(len(values), dtype=np.int64)
+    times[order] = np.arange(len(values)) - np.searchsorted(rising, rising)
+    return times
 
 
 def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Records:
@@ -193,11 +259,9 @@ def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Reco
             "expected one score per record. For more models certify a cascade, or pass one column."
         )
     slots = _slots("confidence", "prediction", None)
-    rows = Rows.of_arrays(slots, {"confidence": confidence, "prediction": prediction})
-    vocabulary = Vocabulary(rule)
-    scores, fast = _read(rows, vocabulary)
-    same_length(confidence=scores, prediction=fast)
-    records = Records(scores, fast, vocabulary, rule, dtype=getattr(prediction, "dtype", None))
+    arrays = {"confidence": confidence, "prediction": prediction}
+    records = read_in_blocks(slots, arrays, lambda parts: _records_of(parts, rule))
+    records = replace(records, dtype=getattr(prediction, "dtype", None))
     return replace(_some(records), sources=frozenset([f"{ARRAY}{records.fingerprint}"]))
 
 
@@ -211,16 +275,47 @@ def records_of_files(
     progress: Progress | None = None,
 ) -> Records:
     """The records in two columns of one or more files, in order."""
-    tables, vocabulary = open_tables(source, notation), Vocabulary(rule)
+    tables = open_tables(source, notation)
     slots = _slots(confidence, prediction, notation.scale)
-    parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
+    reading = _Reading(rule)
     with fingerprinting([table.path for table in tables], notation) as fingerprints:
         for path, batch in in_order(tables, wanted(slots), progress):
             with located(path):
-                parts.append(_read(Rows.of_batch(slots, batch), vocabulary))
+                reading.take(Rows.of_batch(slots, batch))
         sources = frozenset(fingerprint.result() for fingerprint in fingerprints)
-    scores, fast = map(np.concatenate, zip(*parts, strict=True))
-    return _some(Records(scores, fast, vocabulary, rule, sources))
+    return _some(replace(reading.records(), sources=sources))
+
+
+class _Reading:
+    """Records in the making."""
+
+    def __init__(self, rule: ClassRule) -> None:
+        self._vocabulary, self._rule = Vocabulary(rule), rule
+        self._scores, self._fast = [np.zeros(0)], [np.zeros(0, dtype=np.int8)]
+
+    def take(self, rows: Rows) -> None:
+        """Take some rows."""
+        scores, codes = _read(rows, self._vocabulary)
+        same_length(confidence=scores, prediction=codes)
+        self._scores.append(scores)
+        self._fast.append(codes.astype(codes_type(self._vocabulary)))
+
+    def records(self) -> Records:
+        """All of them."""
+        scores = np.concatenate(self._scores)
+        return Records(scores, np.concatenate(self._fast), self._vocabulary, self._rule)
+
+
+def _records_of(parts: Iterable[Rows], rule: ClassRule) -> Records:
+    reading = _Reading(rule)
+    for rows in parts:
+        reading.take(rows)
+    return reading.records()
+
+
+def codes_type(vocabulary: Vocabulary) -> np.dtype[Any]:
+    """The smallest type that holds the numbers of all classes, and two below 0."""
+    return np.min_scalar_type(-len(vocabulary) - 2)
 
 
 def _slots(confidence: str, prediction: str, scale: float | None) -> dict[str, Slot]:
@@ -230,10 +325,11 @@ def _slots(confidence: str, prediction: str, scale: float | None) -> dict[str, S
 
 def _read(rows: Rows, vocabulary: Vocabulary) -> tuple[Floats, Integers]:
     """Scores, NaN where one is missing, and the numbers of the fast answers."""
-    found = rows.numbers("confidence").astype(np.float64)
+    found = rows.numbers("confidence")
     gaps = np.isnan(found)
     checked = checked_scores(np.where(gaps, 0.0, found), rows.name("confidence"), start=rows.start)
-    return np.where(gaps, np.nan, checked), rows.classes("prediction", vocabulary)
+    checked[gaps] = np.nan
+    return checked, rows.classes("prediction", vocabulary)
 
 
 def _some(records: Records) -> Records:

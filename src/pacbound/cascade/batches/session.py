@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.batches.journal import Journal
-from pacbound.cascade.batches.records import Records, SampledOrder, records_of_arrays
+from pacbound.cascade.batches.records import (
+    Records,
+    SampledOrder,
+    codes_type,
+    records_of_arrays,
+)
 from pacbound.cascade.sessions import SessionLock, one_at_a_time
 from pacbound.claims.batch import CLAIM, BatchCertificate
 from pacbound.claims.provenance import Provenance
@@ -36,7 +41,7 @@ from pacbound.stats.arguments import (
     whole_numbers,
 )
 from pacbound.tally.classes import Class, ClassRule, Evidence
-from pacbound.tally.columns import same_order, same_rows
+from pacbound.tally.columns import blocks, same_order, same_rows
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -62,6 +67,9 @@ class BatchOptions(TypedDict, total=False):
     classes: Any
     missing: Any
 
+
+# So many answers stand in one line of a journal at most.
+ANSWERS_A_LINE = 2**16
 
 # Longer text goes into arrays of objects: in one of text, every answer takes as much room as the
 # longest.
@@ -215,7 +223,7 @@ class BatchSession:
         self._limits = limits
         self._on_missing = one_of(on_missing, ("raise", "leave"), "on_missing")
         self._columns = dict(columns or {})
-        self._slow = np.full(len(records), NOT_ASKED, dtype=np.int64)
+        self._slow: NDArray[Any] = np.full(len(records), NOT_ASKED, codes_type(records.vocabulary))
         scored = records.scored
         self._plan = batch.plan(
             len(records),
@@ -254,7 +262,7 @@ class BatchSession:
         self._exits: Mask | None = None
         self._said: set[int] = set()
         self._said_types: set[type] = set()
-        self._predicted = records.vocabulary.classes(np.unique(records.fast).tolist())
+        self._predicted = records.vocabulary.classes(records.met)
         self._predicted_types = set(map(type, self._predicted))
         self._answered = 0
         self._need(np.ones_like(scored) if self._plan.asks_all else ~scored)
@@ -347,6 +355,7 @@ class BatchSession:
         try:
             values = answers if isinstance(answers, Values) else values_of(answers, "answers")
             codes = self._records.vocabulary.codes(values, "answers")
+            codes = codes.astype(codes_type(self._records.vocabulary), copy=False)
         except PacboundError:
             if paid:
                 self._keep_each(places, answers)
@@ -357,12 +366,14 @@ class BatchSession:
             )
         self._require_unchanged(places, codes)
         fresh = self._slow[places] == NOT_ASKED
-        places, codes = places[fresh], codes[fresh]
+        if not fresh.all():
+            places, codes = places[fresh], codes[fresh]
         unanswerable = (codes == MISSING) & ~self._order.sample[places]
         refused = unanswerable & (self._on_missing == "raise")
         if not paid:
             self._check_names(codes)
-        self._keep(places[~refused], codes[~refused])
+        kept = (places[~refused], codes[~refused]) if refused.any() else (places, codes)
+        self._keep(*kept)
         if refused.any():
             first = int(places[refused][0])
             raise ModelError(
@@ -397,11 +408,12 @@ class BatchSession:
                 f"{len(self.ask())} rows have no answer of the slow model yet: ask() gives them."
             )
         codes = np.where(self._exits, self._records.fast, self._slow)
+        failed = np.asarray(codes == MISSING)
         return BatchResult(
             predictions=_classes_of(codes, self._records.vocabulary.names(), self._records.dtype),
             asked=~self._exits,
-            failed=codes == MISSING,
-            certificate=self._certificate(int((codes == MISSING).sum())).with_about(about),
+            failed=failed,
+            certificate=self._certificate(int(failed.sum())).with_about(about),
         )
 
     def __len__(self) -> int:
@@ -442,6 +454,7 @@ class BatchSession:
         fresh = places[self._slow[places] == NOT_ASKED]
         self._answered += fresh.size
         self._open -= int(self._needed[fresh].sum())
+        self._slow = self._slow.astype(codes_type(self._records.vocabulary), copy=False)
         self._slow[places] = codes
         said = set(codes[codes != MISSING].tolist()) - self._said
         self._said |= said
@@ -521,6 +534,12 @@ class BatchSession:
         places = np.atleast_1d(whole_numbers(rows, "rows"))
         if places.ndim != 1:
             raise InvalidValueError(f"rows has shape {places.shape}: expected a list of rows.")
+        # Many rows at once are looked for without sorting them.
+        if places.size > max(1024, len(self._slow) // 64) and places.max() < len(self._slow):
+            named = np.zeros(len(self._slow), dtype=bool)
+            named[places] = True
+            if named.sum() == places.size and self._needed[places].all():
+                return places
         found, times = np.unique(places, return_counts=True)
         if (times > 1).any():
             raise InvalidValueError(
@@ -547,13 +566,13 @@ class BatchSession:
             )
 
     def _keep(self, places: Integers, codes: Integers) -> None:
-        if not places.size:
-            return
-        if self._journal is not None:
-            names = self._records.vocabulary.names()
-            answers = [None if code == MISSING else names[code] for code in codes.tolist()]
-            self._journal.append(places.tolist(), answers)
-        self._take(places, codes)
+        names = self._records.vocabulary.names()
+        for part in blocks(places.size, ANSWERS_A_LINE):
+            if self._journal is not None:
+                told = codes[part].tolist()
+                answers = [None if code == MISSING else names[code] for code in told]
+                self._journal.append(places[part].tolist(), answers)
+            self._take(places[part], codes[part])
 
     def _keep_each(self, places: Integers, answers: Any) -> None:
         """Keep the answers that can be kept, of some among which there is one that cannot."""
@@ -649,25 +668,27 @@ def _some(classes: Sequence[Class] | set[Class]) -> str:
     return ", ".join(map(repr, ordered[:3])) + (", …" if len(ordered) > 3 else "")
 
 
-def _classes_of(codes: NDArray[np.int64], names: Sequence[Class], dtype: Any) -> NDArray[Any]:
+def _classes_of(codes: NDArray[Any], names: Sequence[Class], dtype: Any) -> NDArray[Any]:
     """The classes that have the numbers, as an array of one plain type: `dtype`, that of the fast
     answers, if it holds them; objects, where some are missing or long, or numbers stand beside
     text.
     """
-    used = {names[code] if code != MISSING else None for code in np.unique(codes).tolist()}
+    met = {code for part in blocks(len(codes)) for code in np.unique(codes[part]).tolist()}
+    used = {names[code] if code != MISSING else None for code in met}
     # The last place, -1, is where a missing answer is looked up.
     if all(isinstance(name, str) and len(name) <= WIDEST for name in used):
-        return np.array([name if name in used else "" for name in (*names, "")])[codes]
+        texts = np.array([name if name in used else "" for name in (*names, "")])
+        return np.asarray(texts[codes])
     if all(isinstance(name, int) and abs(name) < 2**63 for name in used):
         found = np.array([name if name in used else 0 for name in (*names, 0)], dtype=np.int64)
         return _as_given(found[codes], dtype)
     column = np.empty(len(names) + 1, dtype=object)
     column[:] = [*names, None]
-    return column[codes]
+    return np.asarray(column[codes])
 
 
 def _as_given(answers: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return answers
-    same = answers.astype(dtype)
+    same = answers.astype(dtype, copy=False)
     return same if (same == answers).all() else answers
