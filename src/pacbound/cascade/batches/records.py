@@ -277,7 +277,7 @@ def records_of_files(
     """The records in two columns of one or more files, in order."""
     tables = open_tables(source, notation)
     slots = _slots(confidence, prediction, notation.scale)
-    reading = _Reading(rule)
+    reading = _RecordReader(rule)
     with fingerprinting([table.path for table in tables], notation) as fingerprints:
         for path, batch in in_order(tables, wanted(slots), progress):
             with located(path):
@@ -286,7 +286,7 @@ def records_of_files(
     return _some(replace(reading.records(), sources=sources))
 
 
-class _Reading:
+class _RecordReader:
     """Records in the making."""
 
     def __init__(self, rule: ClassRule) -> None:
@@ -307,7 +307,7 @@ class _Reading:
 
 
 def _records_of(parts: Iterable[Rows], rule: ClassRule) -> Records:
-    reading = _Reading(rule)
+    reading = _RecordReader(rule)
     for rows in parts:
         reading.take(rows)
     return reading.records()
