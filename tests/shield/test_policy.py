@@ -288,7 +288,7 @@ LSTM_STATE = np.zeros((1, 1, 8)), np.zeros((1, 1, 8))
 def test_a_function_that_gives_the_state_of_a_recurrent_model_is_refused(
     role: str, state: Any
 ) -> None:
-    parts = {"policy": saying(0), "backup": saying(0), role: saying((1, state))}
+    parts: dict[str, Any] = {"policy": saying(0), "backup": saying(0), role: saying((1, state))}
     shield = Shield(**parts, danger=lambda x: x, certificate_or_threshold=0.5)
     with pytest.raises(InvalidTypeError, match=rf"The {role} gives a state .* model\.predict"):
         shield(0.25 if role == "policy" else 0.75)

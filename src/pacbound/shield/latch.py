@@ -10,19 +10,24 @@ Several threads may look at once. The latch is then fired by any reading that is
 released by nothing but `reset`: a low reading never releases it, however late it ends. A reading
 that is under way while the latch is reset cannot be told to belong to one rollout or the other.
 If it is high or fails, it fires the latch of the new rollout too, which may brake needlessly; if it
-is low, it is forgotten.
+is low, it is forgotten. `WithDeadline` makes a reading that is late one that failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import RLock
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Event, Lock, RLock, Thread
+from time import monotonic
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
 
 Flags = NDArray[np.bool_]
@@ -211,6 +216,100 @@ class Latch:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=RLock())
+
+
+@dataclass
+class _Asked:
+    """An observation, and what the danger model made of it."""
+
+    observation: Any
+    done: Event = field(default_factory=Event)
+    answer: Any = None
+    error: BaseException | None = None
+
+
+class WithDeadline:
+    """A danger model that answers in time, or raises TimeoutError.
+
+    The model runs in a thread of its own, one for all calls. An answer that comes late is thrown
+    away. Until the model is done with that observation it is not asked again: whoever asks waits,
+    up to the deadline. So a model that hangs is late for ever after, and holds one thread, which
+    does not keep the process from ending. Where the model holds Python's lock all the time, as a
+    loop in C may, nobody can be woken: run it in another process.
+
+    Parameters
+    ----------
+    danger : callable
+        The danger of what is observed.
+    deadline : float
+        Seconds from being asked to the answer.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If the deadline is not a positive number of seconds, or `danger` cannot be called.
+
+    Examples
+    --------
+    >>> WithDeadline(lambda seen: 0.3, 1.0)("scan")
+    0.3
+    """
+
+    def __init__(self, danger: Callable[[Any], Any], deadline: float) -> None:
+        self._danger = _callable(danger)
+        self._deadline = real_number(deadline, "deadline", "a number of seconds")
+        if not 0 < self._deadline < np.inf:
+            raise InvalidValueError(
+                f"deadline={deadline} is not a time to wait: expected seconds above 0, such as "
+                "0.05, or None to wait as long as it takes."
+            )
+        self._begin()
+
+    def _begin(self) -> None:
+        self._worker: Thread | None = None
+        self._free, self._asked = Lock(), SimpleQueue[_Asked | None]()
+        # A thread that waits for work would keep what it works for.
+        finalize(self, self._asked.put, None)
+
+    def __call__(self, observation: Any) -> Any:
+        """The danger, if it comes in time."""
+        end, reading = monotonic() + self._deadline, _Asked(observation)
+        if not self._free.acquire(timeout=self._deadline):
+            raise self._late("is still busy with an observation before this one")
+        # A process that was forked has the queue, and not the thread.
+        if self._worker is None or not self._worker.is_alive():
+            self._worker = Thread(
+                target=_read, args=(self._danger, self._asked, self._free), daemon=True
+            )
+            self._worker.start()
+        self._asked.put(reading)
+        if not reading.done.wait(max(0.0, end - monotonic())):
+            raise self._late("has not answered")
+        if reading.error is not None:
+            raise reading.error
+        return reading.answer
+
+    def _late(self, why: str) -> TimeoutError:
+        return TimeoutError(f"The danger model {why} after {self._deadline:g} s, its deadline.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_danger": self._danger, "_deadline": self._deadline}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
+
+
+def _read(danger: Callable[[Any], Any], asked: SimpleQueue[_Asked | None], free: Lock) -> None:
+    """Answer one observation after the other."""
+    while (reading := asked.get()) is not None:
+        try:
+            reading.answer = danger(reading.observation)
+        except BaseException as error:  # whatever it is, it is raised where the danger is asked
+            reading.error = error
+        reading.done.set()
+        del reading
+        free.release()
 
 
 def _not(flags: Values) -> Values:

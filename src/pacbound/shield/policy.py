@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.actor import Actor, begin_anew
-from pacbound.shield.latch import Flags, Latch
+from pacbound.shield.latch import Flags, Latch, WithDeadline
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.questions import with_article
 
@@ -52,6 +52,11 @@ class Shield:
         `reset()`, that is called at each reset.
     certificate_or_threshold : certificate of a shield, its path, or number
         The shield fires once the danger is at or above it.
+    deadline : float or None
+        The seconds that the danger model has for an observation. If it is late, or hangs, the
+        backup acts, and `failures` counts it; an answer that comes later is thrown away. The model
+        then runs in a thread of its own, about 30 microseconds a call. None waits as long as it
+        takes.
 
     Raises
     ------
@@ -81,9 +86,11 @@ class Shield:
         backup: Any,
         danger: Callable[[Any], Any],
         certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
+        *,
+        deadline: float | None = None,
     ) -> None:
         self._policy = Actor(policy, "policy")
-        self._takeover = Takeover(backup, danger, certificate_or_threshold)
+        self._takeover = Takeover(backup, danger, certificate_or_threshold, deadline=deadline)
         self._latch = self._takeover.latch
 
     def __call__(self, observation: Any) -> Any:
@@ -145,6 +152,8 @@ class VectorShield:
         As in `Shield`.
     num_envs : int
         The number of environments.
+    deadline : float or None
+        As in `Shield`; if the danger model is late, the backup acts in all environments.
 
     Raises
     ------
@@ -171,10 +180,13 @@ class VectorShield:
         certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
         *,
         num_envs: int,
+        deadline: float | None = None,
     ) -> None:
         self._policy = Actor(policy, "policy")
         count = whole_number(num_envs, "num_envs", least=1)
-        self._takeover = Takeover(backup, danger, certificate_or_threshold, count)
+        self._takeover = Takeover(
+            backup, danger, certificate_or_threshold, count, deadline=deadline
+        )
         self._latch = self._takeover.latch
 
     def __call__(self, observations: Any) -> Any:
@@ -263,12 +275,19 @@ class Takeover:
     """
 
     def __init__(
-        self, backup: Any, danger: Any, certificate_or_threshold: Any, num_envs: int | None = None
+        self,
+        backup: Any,
+        danger: Any,
+        certificate_or_threshold: Any,
+        num_envs: int | None = None,
+        *,
+        deadline: float | None = None,
     ) -> None:
         self._alone = num_envs is None
         self._danger = danger
         self._backup = Actor(backup, "backup")
-        self.latch = Latch(danger, threshold_of(certificate_or_threshold), num_envs)
+        asked = danger if deadline is None else WithDeadline(danger, deadline)
+        self.latch = Latch(asked, threshold_of(certificate_or_threshold), num_envs)
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout, or new ones in the environments of `mask`."""

@@ -1,0 +1,163 @@
+"""A danger model that is late, hangs or raises: the backup acts in time, and nothing is mixed."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Shield
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield import VectorShield
+from pacbound.shield.latch import WithDeadline
+
+
+def shield(danger: Any, deadline: float | None = 0.1) -> Shield:
+    return Shield(lambda x: "drive", lambda x: "brake", danger, 0.5, deadline=deadline)
+
+
+def seen_danger(seen: float) -> float:
+    return seen
+
+
+def test_a_model_in_time_is_read_as_without_a_deadline() -> None:
+    plain, timely = shield(seen_danger, None), shield(seen_danger, 5.0)
+    for dangers in ([0.1, 0.2, 0.5, 0.1], [0.4, float("nan"), 0.1], [1.5], [0.0, 1.0]):
+        assert [plain(x) for x in dangers] == [timely(x) for x in dangers]
+        assert plain.failures == timely.failures
+        plain.reset()
+        timely.reset()
+
+
+def test_the_backup_acts_at_the_deadline_while_the_model_hangs() -> None:
+    release, calls = threading.Event(), []
+
+    def hangs(seen: float) -> float:
+        calls.append(seen)
+        release.wait(20)
+        return 0.0
+
+    one = shield(hangs)
+    started = time.monotonic()
+    assert one(0.1) == "brake"
+    assert 0.09 < time.monotonic() - started < 5
+    assert one.failures == 1
+    assert isinstance(one.last_error, TimeoutError)
+    assert np.isnan(one.danger)
+    # Fired, so nobody waits again.
+    assert one(0.2) == "brake"
+    assert calls == [0.1]
+    # A new rollout: the model is still busy, so the backup acts again, and no thread is added.
+    before = threading.active_count()
+    one.reset()
+    assert one(0.3) == "brake"
+    assert "still busy" in str(one.last_error)
+    assert threading.active_count() == before
+    assert calls == [0.1]
+    # The late answer, which is low, belongs to nothing; the next reading is its own.
+    release.set()
+    one.reset()
+    assert one(0.4) == "drive"
+    assert calls == [0.1, 0.4]
+    assert one.danger == 0.0
+
+
+def test_a_late_answer_is_never_taken_for_the_next_observation() -> None:
+    def slow_at_first(seen: float) -> float:
+        time.sleep(0.3 if seen < 0 else 0.0)
+        return abs(seen)
+
+    one = shield(slow_at_first, 0.15)
+    assert one(-0.1) == "brake"
+    one.reset()
+    time.sleep(0.3)
+    assert one(0.9) == "brake"
+    assert one.danger == 0.9
+
+
+def test_what_the_model_raises_fires_and_an_interrupt_is_raised() -> None:
+    def broken(seen: float) -> float:
+        raise OSError("the camera is gone")
+
+    one = shield(broken)
+    assert one(0.1) == "brake"
+    assert isinstance(one.last_error, OSError)
+
+    def interrupted(seen: float) -> float:
+        raise KeyboardInterrupt
+
+    other = shield(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        other(0.1)
+    assert other.fired
+
+
+def test_all_environments_brake_where_the_model_is_late() -> None:
+    release = threading.Event()
+
+    def hangs(seen: Any) -> Any:
+        release.wait(20)
+        return np.zeros(3)
+
+    ones, zeros = (lambda x: np.ones(3)), (lambda x: np.zeros(3))
+    many = VectorShield(ones, zeros, hangs, 0.5, num_envs=3, deadline=0.1)
+    assert many(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+    assert many.failures.tolist() == [1, 1, 1]
+    release.set()
+
+
+def test_threads_of_one_shield_wait_for_each_other_and_none_is_mixed_up() -> None:
+    found: list[bool] = []
+    model = WithDeadline(seen_danger, 20.0)
+
+    def ask(start: int) -> None:
+        found.extend(model(number) == number for number in range(start, start + 200))
+
+    threads = [threading.Thread(target=ask, args=(1000 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 800
+
+
+def test_copies_have_a_thread_of_their_own_and_a_shield_that_is_gone_has_none() -> None:
+    before = threading.active_count()
+    one = shield(seen_danger)
+    assert one(0.1) == "drive"
+    for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(WithDeadline(seen_danger, 1.0)))):
+        assert other(0.2) in ("drive", 0.2)
+    del one, other
+    gc.collect()
+    end = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
+def test_a_hanging_model_does_not_keep_the_process_from_ending() -> None:
+    program = (
+        "import time; from pacbound import Shield\n"
+        "s = Shield(lambda x: 'drive', lambda x: 'brake', lambda x: time.sleep(60), 0.5, "
+        "deadline=0.1)\nprint(s(0))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=40, check=True
+    )
+    assert done.stdout == "brake\n"
+
+
+@pytest.mark.parametrize("deadline", [0, -1.0, float("nan"), float("inf")])
+def test_a_deadline_is_a_positive_number_of_seconds(deadline: float) -> None:
+    with pytest.raises(InvalidValueError, match="deadline"):
+        shield(seen_danger, deadline)
+    with pytest.raises(InvalidTypeError, match="deadline"):
+        shield(seen_danger, "0.1")  # type: ignore[arg-type]
