@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import blake2b
 from typing import Any
 
@@ -12,9 +13,10 @@ from tests.kinds.cascade import watched as cascade
 from tests.kinds.cascade_groups import watched as groups
 from tests.kinds.shield import watched as shield
 
-from pacbound import Monitor
+from pacbound import Monitor, certify_cascade
+from pacbound.cascade import Answer, AsyncCascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor import Shadow, plan_shadow
+from pacbound.monitor import Shadow, ShadowFeed, ShadowRow, plan_shadow
 
 
 def test_a_row_is_drawn_by_its_name_and_the_key_alone() -> None:
@@ -118,3 +120,128 @@ def test_only_a_cascade_has_a_shadow() -> None:
 def test_the_shadow_of_a_cascade_in_groups_is_not_planned() -> None:
     with pytest.raises(InvalidValueError, match=r"each of 2 groups.*without groups"):
         plan_shadow(groups(), losses=0.1, rows=10, delta=0.1, rng=np.random.default_rng(0))
+
+
+# ----------------------------------------------------------------------------------------------
+# feeding a monitor from a router
+
+
+def _differs() -> Any:
+    rows: Any = ([0.9] * 500, [["a", "a"]] * 500)
+    return certify_cascade(*rows, xi=0.05, delta=0.01, claim="differ")
+
+
+async def _fast(item: int) -> Answer:
+    await asyncio.sleep(0.002 * (item % 4))
+    return Answer("a", 0.9 if item % 5 else 0.1)
+
+
+async def _slow(item: int) -> Answer:
+    await asyncio.sleep(0.002 * (item % 3))
+    if item % 11 == 0:
+        raise ConnectionError("no route")
+    return Answer("b" if item % 7 == 0 else "a")
+
+
+@pytest.mark.parametrize("how", ["run", "stream", "route"])
+def test_a_router_hands_over_drawn_rows_in_their_order(how: str) -> None:
+    taken: list[ShadowRow] = []
+    shadow = Shadow(0.3, key="7d1f")
+    feed = ShadowFeed(shadow, taken.append)
+    models: list[Any] = [_fast, _slow]
+    router = AsyncCascade(models, [0.5], shadow=feed, on_error="slow", retries=0, concurrency=20)
+    rows, names = list(range(200)), [f"request-{row}" for row in range(200)]
+
+    async def main() -> list[Any]:
+        if how == "run":
+            await router.run(rows, row_ids=names)
+        elif how == "stream":
+            ids = dict(zip(rows, names, strict=True)).get
+            return [r async for r in router.stream(rows, ordered=False, row_ids=ids)]
+        else:
+            calls = [router.route(row, row_id=names[row]) for row in rows]
+            await asyncio.gather(*calls, return_exceptions=True)
+        return []
+
+    asyncio.run(main())
+    drawn = [row for row in rows if shadow.wants(names[row])]
+    assert [row.item for row in taken] == [row for row in drawn if row % 11]
+    assert [row.row for row in taken] == [names[row.item] for row in taken]
+    assert feed.dropped == sum(row % 11 == 0 for row in drawn) > 0
+    for row in taken:
+        assert (row.answer, row.slow) == (
+            "a" if row.item % 5 else row.slow,
+            "b" if row.item % 7 == 0 else "a",
+        )
+    # Only those that exit early and are drawn are asked in the shadow.
+    failed = sum(row % 11 == 0 and (row % 5 == 0 or row in drawn) for row in rows)
+    assert router.statistics.failed.tolist() == [0, failed]
+    assert router.statistics.left_out + (how == "route") * 4 == sum(row % 55 == 0 for row in rows)
+
+
+def test_a_monitor_is_fed_as_if_it_saw_the_drawn_rows_themselves() -> None:
+    fed, direct = (Monitor(_differs(), delta=1e-3) for _ in range(2))
+    shadow, models = Shadow(0.5, key="7d1f"), list[Any]([_fast, _slow])
+    router = AsyncCascade(models, [0.5], shadow=ShadowFeed(shadow, fed), on_error="slow", retries=0)
+    asyncio.run(router.run(range(300), row_ids=range(300)))
+    drawn = [row for row in range(300) if shadow.wants(row) and row % 11]
+    direct.update([int(row % 7 == 0 and row % 5 != 0) for row in drawn])
+    assert fed.to_dict() == direct.to_dict()
+    assert fed.seen["lost"] > 0
+
+
+def test_a_claim_about_the_loss_needs_labels_where_answers_differ() -> None:
+    certificate = certify_cascade([0.9] * 500, [["a", "a"]] * 500, xi=0.05, delta=0.01)
+    monitor, shadow = Monitor(certificate, delta=1e-3), Shadow(1.0, key="7d1f")
+    with pytest.raises(InvalidTypeError, match="a label is needed where answers differ"):
+        ShadowFeed(shadow, monitor)
+    asked: list[ShadowRow] = []
+
+    def label(row: ShadowRow) -> str:
+        asked.append(row)
+        return "b" if row.item % 2 else "a"
+
+    feed = ShadowFeed(shadow, monitor, label=label)
+    router = AsyncCascade([_fast, _slow], [0.5], shadow=feed, on_error="slow", retries=0)
+    asyncio.run(router.run(range(1, 11), row_ids=range(1, 11)))
+    assert [row.item for row in asked] == [7]
+    assert monitor.seen == {"gained": 0, "equal": 9, "lost": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.5, print), "a Shadow"),
+        ((Shadow(0.5, key="k"), 3), "a Monitor, or a function"),
+        ((Shadow(0.5, key="k"), Monitor(shield(), delta=1e-3)), "the monitor of a cascade"),
+    ],
+)
+def test_what_cannot_be_fed_is_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        ShadowFeed(*arguments)
+
+
+def test_a_shadow_needs_the_names_of_rows_each_once() -> None:
+    feed = ShadowFeed(Shadow(1.0, key="7d1f"), [].append)
+    router = AsyncCascade([_fast, _slow], [0.5], shadow=feed)
+    with pytest.raises(InvalidTypeError, match="pass row_ids"):
+        asyncio.run(router.run([1, 2]))
+    with pytest.raises(InvalidTypeError, match="row_id to route"):
+        asyncio.run(router.route(1))
+    with pytest.raises(InvalidValueError, match="Row 'x' is under way twice"):
+        asyncio.run(router.run([1, 2], row_ids=["x", "x"]))
+    with pytest.raises(InvalidTypeError, match="a ShadowFeed"):
+        AsyncCascade([_fast, _slow], [0.5], shadow=Shadow(0.5, key="k"))  # type: ignore[arg-type]
+
+
+def test_a_router_that_is_cancelled_leaves_no_row_under_way() -> None:
+    async def hanging(item: int) -> Answer:
+        await asyncio.sleep(60)
+        return Answer("a")
+
+    taken: list[ShadowRow] = []
+    feed = ShadowFeed(Shadow(1.0, key="7d1f"), taken.append)
+    router = AsyncCascade([_fast, hanging], [0.5], shadow=feed)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(router.run([1, 2], row_ids=[1, 2]), 0.1))
+    assert (taken, feed.dropped) == ([], 2)

@@ -36,6 +36,7 @@ from pacbound import (
     certify_together,
 )
 from pacbound.errors import PacboundError
+from pacbound.monitor import Shadow
 from pacbound.tally.questions import QUESTIONS
 
 PACKAGES = (
@@ -151,6 +152,8 @@ LEGAL: dict[str, Any] = {
     "where": "here",
     "xi": 0.1,
     "y": CLASS,
+    "shadow": Shadow(0.5, key="a key"),
+    "take": print,
 }
 ODD: dict[str, Any] = {
     "an integer of NumPy": np.int64(3),

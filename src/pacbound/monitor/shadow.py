@@ -10,10 +10,12 @@ ring falsely.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from math import ceil
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -129,6 +131,187 @@ class Shadow:
     @property
     def _key(self) -> bytes:
         return self.key.encode() if isinstance(self.key, str) else self.key
+
+
+@dataclass(frozen=True)
+class ShadowRow:
+    """A row of traffic that the slow model answered, too.
+
+    Attributes
+    ----------
+    row : int or str
+        Its name.
+    item
+        What the models were asked.
+    answer, slow
+        The answer that was given, and that of the slow model.
+    group
+        The group of the row, if it has one.
+
+    Examples
+    --------
+    >>> ShadowRow("request-21", "my money back", "refund", "refund").differs
+    False
+    """
+
+    row: int | str
+    item: Any
+    answer: Any
+    slow: Any
+    group: Any = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the answer is not the slow model's."""
+        return bool(self.answer != self.slow)
+
+
+class ShadowFeed:
+    """Feeds a monitor with the rows that a shadow draws, in the order in which they came.
+
+    `AsyncCascade(..., shadow=ShadowFeed(shadow, monitor))` asks the slow model about the rows that
+    are drawn, those that a fast model answers among them, and hands them over here. A row that is
+    finished early waits for those before it: in the order of their answers, rows whose answers take
+    longer would come late, and the promise about false alarms would not hold.
+
+    A row for which the slow model gives no answer is dropped and counted. If whether it fails has
+    to do with what is lost there, the promise does not hold: keep `dropped` small.
+
+    Parameters
+    ----------
+    shadow : Shadow
+        Which rows are drawn.
+    take : Monitor or callable
+        A monitor of a cascade. Or a function of a `ShadowRow`, such as one that writes it to a
+        table for `pacbound monitor`, where labels come later.
+    label : callable, optional
+        Gives the label of a `ShadowRow`; called where answers differ. A monitor of a claim about
+        the loss needs it, one of the claim that few answers differ does not.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `shadow` or `take` is not one, or a label is needed.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from pacbound import Monitor, certify_cascade
+    >>> from pacbound.cascade import Answer, AsyncCascade
+    >>> certificate = certify_cascade(
+    ...     [0.9] * 500, [["refund", "refund"]] * 500, xi=0.05, delta=0.01, claim="differ"
+    ... )
+    >>> async def small(text):
+    ...     return Answer("refund", 0.9)
+    >>> async def large(text):
+    ...     return Answer("other")
+    >>> monitor = Monitor(certificate, delta=1e-3)
+    >>> feed = ShadowFeed(Shadow(0.25, key="7d1f"), monitor)
+    >>> router = AsyncCascade([small, large], certificate, shadow=feed)
+    >>> result = asyncio.run(router.run(["a text"] * 40, row_ids=range(40)))
+    >>> result.answered.tolist(), monitor.seen, len(monitor.alarms)
+    ([40, 0], {'gained': 0, 'equal': 0, 'lost': 11}, 1)
+    """
+
+    def __init__(
+        self, shadow: Shadow, take: Any, *, label: Callable[[ShadowRow], Any] | None = None
+    ) -> None:
+        if not isinstance(shadow, Shadow):
+            raise InvalidTypeError.of("shadow", shadow, "a Shadow, with its share and its key")
+        certificate = getattr(take, "certificate", None)
+        if not isinstance(certificate, Certificate) and not callable(take):
+            raise InvalidTypeError.of("take", take, "a Monitor, or a function of a ShadowRow")
+        self._shadow, self._label = shadow, label
+        self._take = take if certificate is None else partial(self._fed, take)
+        if certificate is not None:
+            self._require_labels(certificate)
+        # By their names, in order; None until a row has ended.
+        self._rows: dict[str, ShadowRow | None] = {}
+        self._lock = RLock()
+        self.dropped = 0
+
+    def wants(self, row: int | str) -> bool:
+        """Whether a row is drawn, as `Shadow.wants` says."""
+        return self._shadow.wants(row)
+
+    def begin(self, row: int | str) -> None:
+        """A row that is drawn has come in.
+
+        Parameters
+        ----------
+        row
+            Its name. No two rows may share one.
+
+        Raises
+        ------
+        InvalidValueError
+            If a row of that name is under way.
+        """
+        with self._lock:
+            if str(row) in self._rows:
+                raise InvalidValueError(
+                    f"Row {row!r} is under way twice: give each request a name of its own."
+                )
+            self._rows[str(row)] = None
+
+    def end(self, row: int | str, item: Any, answer: Any, slow: Any, group: Any = None) -> None:
+        """A row was answered by the slow model, too. It is handed on when all rows before it are.
+
+        Parameters
+        ----------
+        row, item, answer, slow, group
+            As in `ShadowRow`.
+        """
+        with self._lock:
+            self._rows[str(row)] = ShadowRow(row, item, answer, slow, group)
+            self._hand_on()
+
+    def drop(self, row: int | str) -> None:
+        """A row was not answered by the slow model.
+
+        Parameters
+        ----------
+        row
+            Its name.
+        """
+        with self._lock:
+            del self._rows[str(row)]
+            self.dropped += 1
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        while self._rows:
+            first, ready = next(iter(self._rows.items()))
+            if ready is None:
+                return
+            del self._rows[first]
+            self._take(ready)
+
+    def _require_labels(self, certificate: Certificate) -> None:
+        claimed = getattr(certificate, "bounded", None)
+        if claimed is None or getattr(certificate, "graded", None) is not None:
+            raise InvalidTypeError(
+                "A shadow feeds the monitor of a cascade whose answers are compared, and not "
+                "graded: pass a function of a ShadowRow that calls monitor.update."
+            )
+        if claimed == "loss" and self._label is None:
+            raise InvalidTypeError(
+                "The claim is about the loss, so a label is needed where answers differ: pass "
+                "label=, a function of a ShadowRow, or a function that writes rows to a table, to "
+                "be labelled and monitored later; or certify with claim='differ'."
+            )
+
+    def _fed(self, monitor: Any, found: ShadowRow) -> None:
+        groups = {} if found.group is None else {"groups": [found.group]}
+        monitor.update({"loss": [self._lost(found)], **groups})
+
+    def _lost(self, found: ShadowRow) -> int:
+        if not found.differs:
+            return 0
+        if self._label is None:
+            return 1
+        label = self._label(found)
+        return int(found.answer != label) - int(found.slow != label)
 
 
 @dataclass(frozen=True)
