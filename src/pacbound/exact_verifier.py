@@ -1172,7 +1172,8 @@ class Trials:
     """Which rows of a threshold claim are trials ("all", or those of an outcome), which of them are
     events, and whether "below" the threshold or "from" it on. `asks` are what is asked for beside
     delta and groups; `fixed` what of it the procedure itself says; `lost` says that lost rollouts
-    are trials, and events at every threshold.
+    are trials, and events at every threshold; `turns`, that tables hold where trials become events
+    and where they cease to be.
     """
 
     asks: str
@@ -1184,6 +1185,7 @@ class Trials:
     fixed: str = ""
     by: str = "binomial"
     lost: bool = False
+    turns: bool = False
 
 
 _RECALL = Trials("target", "negative positive", 0, "positive", "positive", "below")
@@ -1202,6 +1204,7 @@ THRESHOLDS: dict[str, Trials] = {
     "shield/binomial/1": _SHIELD,
     "shield/planned-looks/1": replace(_SHIELD, asks=f"{_SHIELD.asks} looks", by="looks"),
     "shield/among-unsafe/1": replace(_SHIELD, of="unsafe", fixed="rate=among-unsafe bound=exact"),
+    "forks/walk-up/1": replace(_SHIELD, asks="xi horizon start", fixed="", turns=True),
     "shield/product/1": replace(_SHIELD, fixed="rate=all bound=product", by="product"),
 }
 DTYPES = ("float16", "float32", "float64")
@@ -1242,8 +1245,8 @@ def check_threshold(claim: Part, report: Report) -> None:
     sizes: list[int] = []
     certified, by_number = list[bool](), list[bool]()
     for table in tables:
-        table.only("group counts threshold allowed")
-        counts, allowed = Histogram.of(table.part("counts"), kind), table.get("allowed", int)
+        table.only("group counts threshold allowed" + " turns" * kind.turns)
+        counts, allowed = _histogram(claim, table, kind), table.get("allowed", int)
         _require_allowed(claim, counts, allowed, rate, level, table.at("allowed"))
         limit = counts.limit(allowed)
         table.equals("threshold", written(limit))
@@ -1279,12 +1282,34 @@ class Histogram:
     def of(cls, counts: Part, kind: Trials) -> Histogram:
         held = Held.of(counts, kind.outcomes, kind.lowest, TOP)
         cells, columns, sums = held.cells, held.columns, held.sums
-        gone = "safe" in columns and bool(cells) and cells[0] < 0
+        gone = "safe" in columns and bool(cells) and cells[0] < 0 and not kind.turns
         require(not gone or not columns["safe"][0], counts.at("safe"), "a lost rollout is not safe")
         begin = 1 if kind.lost and gone else 0
         lost = sum(sums[:begin])
         trials = sum(sums) if kind.of == "all" else sum(columns[kind.of]) + lost
         return cls(kind, cells[begin:], columns[kind.events][begin:], sum(sums), trials, lost)
+
+    def turning(self, turns: Part, start: int) -> Histogram:
+        """The same rollouts with the events at the start in the cell below the grid, and how many
+        more or fewer there are above each later cell.
+        """
+        held = Held.of(turns, "safe unsafe", -1, TOP)
+        place = turns.at("cells")
+        require(held.cells[:1] == [-1] and held.sums[0] == self.rows, place, "begin others")
+        safe, unsafe = held.columns["safe"][0], held.columns["unsafe"][0]
+        cells, events = [-1], [unsafe]
+        for cell, saved, lost in list(
+            zip(held.cells, held.columns["safe"], held.columns["unsafe"], strict=True)
+        )[1:]:
+            require(saved <= unsafe and lost <= safe, place, "turn more than there are")
+            safe, unsafe = safe + saved - lost, unsafe + lost - saved
+            if cell < start:
+                events[0] += lost - saved
+            else:
+                cells.append(cell)
+                events.append(lost - saved)
+        require(unsafe == sum(self.events), place, "end with other unsafe rollouts")
+        return replace(self, cells=cells, events=events, trials=self.rows)
 
     @property
     def refused(self) -> float:
@@ -1304,6 +1329,19 @@ class Histogram:
                     return self.refused
                 return (cell if below else cell + 1) / TOP
         return math.inf if below else 0.0
+
+
+def _histogram(claim: Part, table: Part, kind: Trials) -> Histogram:
+    counts = Histogram.of(table.part("counts"), kind)
+    return counts.turning(table.part("turns"), _start(claim)) if kind.turns else counts
+
+
+def _start(claim: Part) -> int:
+    """The cell at which a walk starts."""
+    number = claim.limit("start") * TOP
+    if not (0 <= number <= TOP and number == int(number)):
+        raise UnreadableError(f"{claim.at('start')} is not on the grid")
+    return int(number)
 
 
 def _require_allowed(  # noqa: PLR0913, RUF100
@@ -2260,7 +2298,7 @@ PROCEDURES: dict[str, str] = {
     },
 }
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
-    **dict.fromkeys(("sets", "recall", "false-alarms", "shield"), check_threshold),
+    **dict.fromkeys(("sets", "recall", "false-alarms", "shield", "forks"), check_threshold),
     "alarm-range": check_alarm_range,
     "calibration": check_calibration,
     "abstention": check_walk,
@@ -2280,6 +2318,7 @@ COUNTED = {
         "kind procedure n xi delta rate bound looks horizon group_thresholds small_groups scope "
         "tables"
     ),
+    "forks": "kind procedure n xi delta start horizon group_thresholds small_groups scope tables",
     "false-alarms": "kind procedure n xi delta group_thresholds small_groups scope tables",
     "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
@@ -2294,6 +2333,7 @@ COUNTED_WITHIN = {
     ("precision", "tables"): "group counts",
     ("batch", "looks"): "sampled disagreements",
     **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
+    ("forks", "tables"): "group counts turns",
     ("cascade", "tables"): "group n labels walks",
     ("replacement", "tables"): "group counts",
     ("drives", "drives"): "threshold rollouts unsafe lost",
@@ -2466,6 +2506,10 @@ ASSUMED_IDS = {
     "shield/among-unsafe/1": _SHIELD_IDS,
     "shield/planned-looks/1": _SHIELD_IDS.replace("number-beforehand", "looks-at-rollouts"),
     "shield/product/1": (f"number-beforehand {_ROLLOUT_IDS} score-at-unrecoverable {_BACKUP_IDS}"),
+    "forks/walk-up/1": (
+        "number-beforehand independent-rollouts asked-beforehand every-fork-counts "
+        "forks-have-own-noise fork-is-shielded-rollout shield-latches"
+    ),
     "alarm-range/union-bound/1": (
         f"{_ROWS_IDS} stopped-without-scores compared-in-float64 claims-beforehand"
     ),

@@ -39,6 +39,13 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ("drives", ROWS, "--threshold", "g", "--unsafe", "u", "--xi", "0.5", "--delta", "0.1"),
         0,
     ),
+    "forks": (
+        (
+            *("forks", "forks.csv", "--rollout", "seed", "--lowest", "low", "--highest", "high"),
+            *("--unsafe", "u", "--xi", "0.2", "--delta", "0.1"),
+        ),
+        0,
+    ),
     "sets": (
         (
             *("sets", ROWS, "--probability", "c,s", "--label", "wrong", "--xi", "0.001"),
@@ -144,6 +151,8 @@ def write_folder(folder: Path) -> None:
             f"{label[i]},{danger!r},{int(unsafe[i])},{0.25 if i < n // 2 else 0.5}"
         )
     (folder / ROWS).write_text("\n".join(lines) + "\n")
+    forks = [f"{i},0,32768,0\n{i},32769,65537,{int(unsafe[i])}" for i in range(60)]
+    (folder / "forks.csv").write_text("\n".join(["seed,low,high,u", *forks]) + "\n")
     made = calibrate(confidence, right, delta=0.1)
     made.save(folder / "calibration.json")
     certify_shield(score, unsafe, xi=0.0001, delta=0.01).save(folder / "shield.json")

@@ -37,6 +37,7 @@ CLAIMS: dict[str, ClaimLine] = {
     "drives": ClaimLine(
         "drives", "The last threshold of a shield that kept rollouts safe.", in_parts=False
     ),
+    "forks": ClaimLine("forks", "The danger at which to brake, from rollouts that were forked."),
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
     "replacement": ClaimLine("compare", "Whether a new model may replace the old one."),

@@ -145,6 +145,18 @@ ASSUMED: Final[Mapping[str, str]] = {
         "Whether a state is un-recoverable is judged by one simulation of the backup per step, and "
         "the simulator behaves as the world does."
     ),
+    "every-fork-counts": (
+        "Every rollout that was started is counted; a fork that was lost or did not end is unsafe "
+        "on its interval, a lost rollout above the highest danger that it had reached."
+    ),
+    "forks-have-own-noise": (
+        "Each fork is one simulation of the backup, with noise that is independent of all that led "
+        "there: never begun again from the seed of the rollout."
+    ),
+    "fork-is-shielded-rollout": (
+        "A rollout forks wherever the running maximum of its danger rises, with the observation "
+        "that was read there, and the simulator behaves as the world does."
+    ),
     "shield-latches": (
         "The shield fires once the danger is at or above the threshold, and stays fired until "
         "reset."

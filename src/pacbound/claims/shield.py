@@ -37,6 +37,15 @@ class Horizon(Whole):
         return f" of at most {value:,} steps"
 
 
+HORIZON = Ask(
+    "horizon",
+    Horizon(1),
+    "The most steps of a rollout, which then stands in the claim; as the file says, if it is an "
+    ".npz of `Rollouts.save`.",
+    None,
+)
+
+
 class ShieldCertificate(ThresholdCertificate):
     """With probability at least 1 - delta at most a share xi of the rollouts is unsafe, if the
     backup takes over once the danger reaches the threshold; with the rate "among-unsafe", at most a
@@ -84,12 +93,20 @@ class ShieldCertificate(ThresholdCertificate):
     @property
     def bound(self) -> str:
         """What decides: "exact", or "product" for the paper's method."""
-        return str(self.values["bound"])
+        return str(self.values.get("bound", "exact"))
 
     @property
     def rate(self) -> str:
         """What misses are counted among: "all" rollouts, or "among-unsafe"."""
-        return str(self.values["rate"])
+        return str(self.values.get("rate", "all"))
+
+    @property
+    def start(self) -> float | None:
+        """The lowest threshold that the claim covers, where rollouts were forked: at a lower one
+        braking may fail more often. None where all lower thresholds keep the promise, too.
+        """
+        found = self.values.get("start")
+        return None if found is None else float(found)
 
     @property
     def horizon(self) -> int | None:
@@ -99,8 +116,8 @@ class ShieldCertificate(ThresholdCertificate):
 
     @property
     def interventions(self) -> int:
-        """How many of these rollouts the shield would stop; at least so many, for the product. It
-        was seen on these rollouts, and is not certified.
+        """How many of these rollouts the shield would stop; at least so many, for the product and
+        for forks. It was seen on these rollouts, and is not certified.
         """
         return int(self._acted_on())
 
@@ -238,13 +255,7 @@ CLAIM = ThresholdClaim(
         ),
         Ask("bound", Choice(("exact", "product")), "exact, or product for the paper's.", "exact"),
         looks_ask("rollouts"),
-        Ask(
-            "horizon",
-            Horizon(1),
-            "The most steps of a rollout, which then stands in the claim; as the file says, if it "
-            "is an .npz of `Rollouts.save`.",
-            None,
-        ),
+        HORIZON,
         THRESHOLDS,
         SMALL_GROUPS,
     ),

@@ -22,6 +22,7 @@ from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.coins import LONGEST_JUDGE, Graded, graded_from, graded_to_dict
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.question import OVERLAPPING, in_order, subject_of
 from pacbound.tally.tally import Tally, require_is_tally
 
@@ -296,7 +297,8 @@ def require_tally(tally: Tally, kind: str, grid: DyadicGrid, *, lowest: int, col
         raise InvalidValueError(
             f"There are no rows to certify {subject_of(kind)} on: pass at least one."
         )
-    total = exact_sum(tally.counts)
+    known = QUESTIONS[kind].row_outcomes or tally.outcomes
+    total = exact_sum(tally.counts[:, [name in known for name in tally.outcomes]])
     fits = total == tally.rows or tally.scope in OVERLAPPING
     if (tally.counts < 0).any() or not fits or total > LARGEST_COUNT:
         raise InvalidValueError(

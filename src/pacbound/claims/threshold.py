@@ -167,7 +167,7 @@ class ThresholdClaim(Claim[C]):
         asked = {ask.name for ask in self.asks}
         for procedure in self.procedures.values():
             question = procedure.question or self.question
-            procedure.words.require_names(asked | set(question.outcomes))
+            procedure.words.require_names(asked | set(question.outcomes_of_a_row))
 
     def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked for; a plan of looks must be for the same rate and delta."""
@@ -217,17 +217,22 @@ class ThresholdClaim(Claim[C]):
                 scope_field("top", "groups", "overlapping-groups"),
                 DRAWN,
                 tables_field(
-                    Field(
-                        "counts",
-                        Histogram(question.outcomes, TOP, question.lowest_cell),
-                        counted=True,
-                    ),
+                    *self.counted_fields(question),
                     Field("threshold", GridPoint(TOP)),
                     Field("allowed", Whole(-1)),
+                    agree=self.agree_table,
                 ),
             ),
             agree=partial(self._agree, procedure, question),
         )
+
+    def counted_fields(self, question: Any) -> tuple[Field, ...]:
+        """What a table holds of the data."""
+        form = Histogram(question.outcomes_of_a_row, TOP, question.lowest_cell)
+        return (Field("counts", form, counted=True),)
+
+    def agree_table(self, part: Reader, table: Values) -> None:
+        """Raise if what a table holds of the data cannot be."""
 
     def _agree(self, procedure: Any, question: Any, part: Reader, values: Values) -> None:
         """What was asked for leads to this procedure; groups are named where there are groups;
@@ -250,7 +255,7 @@ class ThresholdClaim(Claim[C]):
         for counts in tables:
             require_lost(part, question, counts)
         require_total(part, values, tables, "tables")
-        trials = procedure.trials.search(tables[0]).trials
+        trials = procedure.trials.search(values["tables"][0], values).trials
         if looks is not None and trials not in looks:
             raise CertificateError(
                 f"{part.place('looks')} holds no look at {trials:,} {procedure.words.unit}, which "
@@ -271,8 +276,12 @@ class ThresholdClaim(Claim[C]):
         wrong = small_groups_conflict(wishes, evidence.scope)
         if wrong is not None:
             raise InvalidValueError(wrong)
-        tables = [{"group": group, "counts": counts} for group, counts in found]
+        tables = [{"group": group, **self.counted_table(counts)} for group, counts in found]
         return {**self.counted_values(procedure.name, evidence, wishes), "tables": tables}
+
+    def counted_table(self, counts: Values) -> dict[str, Any]:
+        """What a table holds of the counts of a group, or of all rows."""
+        return {"counts": counts}
 
     def named(self, values: Values, question: str) -> dict[str, Any]:
         """What was counted and asked for, with the names of the claim and its procedure."""
@@ -300,7 +309,7 @@ class ThresholdClaim(Claim[C]):
     def refusal(self, certificate: Certificate, table: Values) -> NoThreshold:
         """Why a table has no threshold, computed from its counts: documents do not hold it."""
         values, trials = certificate.values, trials_of(certificate)
-        stuck = trials.search(table["counts"]).unavoidable
+        stuck = trials.search(table, values).unavoidable
         if self.work(values) > EXPLAINED_WORK:
             return NoThreshold(SLOW, stuck, None)
         decision = self._decision(
@@ -311,7 +320,7 @@ class ThresholdClaim(Claim[C]):
     def _decision(
         self, procedure: ThresholdProcedure, values: Values, table: Values, level: float
     ) -> Decision:
-        search, rate = procedure.trials.search(table["counts"]), allowed_rate(values)
+        search, rate = procedure.trials.search(table, values), allowed_rate(values)
         if values.get("looks") is not None:
             plan = planned_looks(rate, delta=level, looks=values["looks"])
             if search.trials not in plan.looks:
@@ -409,10 +418,10 @@ class ThresholdClaim(Claim[C]):
 
     def _figure(self, certificate: C, table: Values) -> Figure:
         counts, name = table["counts"], self.kind.replace("-", " ").capitalize()
-        inside = counts["cells"] >= 0
-        cells = counts["cells"][inside]
         rate, side = allowed_rate(certificate.values), self._side(certificate)
         search = search_of(certificate, table)
+        cells = np.union1d(counts["cells"], search.cells)
+        cells = cells[cells >= 0]
         below = np.concatenate([[0], np.cumsum(search.events)])
         below = below[np.searchsorted(search.cells, cells)]
         events = below if side == "below" else search.events.sum() - below
@@ -423,12 +432,12 @@ class ThresholdClaim(Claim[C]):
         for outcome, words in self.curves[1:]:
             weights = stands_for(certificate.values)
             rows = rows_of(counts, self._outcome(certificate, outcome), weights)
-            total = rows.sum() or np.nan
-            curves.append(Curve(words, np.cumsum(rows[inside][::-1])[::-1] / total))
+            reached = np.append(np.cumsum(rows[::-1])[::-1], 0)
+            places = np.searchsorted(counts["cells"], cells)
+            curves.append(Curve(words, reached[places] / (rows.sum() or np.nan)))
         asked = 1 - rate if side == "below" else rate
-        limit = Quantity(
-            threshold_of(certificate, table), "threshold", "down" if side == "below" else "up"
-        )
+        rounding = trials_of(certificate).rounding
+        limit = Quantity(threshold_of(certificate, table), "threshold", rounding)
         group = "" if table["group"] is None else f", {table['group']}"
         return share_by_threshold(
             cells / TOP,
@@ -526,7 +535,9 @@ class ThresholdClaim(Claim[C]):
         ]
 
     def _outcome(self, certificate: C, place: int | Literal["all"]) -> str:
-        return "all" if place == "all" else str(self.question_of(certificate).outcomes[place])
+        return (
+            "all" if place == "all" else str(self.question_of(certificate).outcomes_of_a_row[place])
+        )
 
     def _procedure(self, certificate: C) -> ThresholdProcedure:
         return self.procedures[certificate.values["procedure"]]

@@ -20,6 +20,7 @@ from pacbound.claims.claim import Values
 from pacbound.claims.tables import groups_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.threshold import LOST, TOP, NoThreshold, Search, Side
+from pacbound.says import Side as Rounding
 from pacbound.stats.arguments import is_one_of
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
@@ -45,15 +46,31 @@ class Trials:
         on.
     lost_is_alarm : bool
         Whether a lost rollout is a trial, and an event at every threshold.
+    turns : bool
+        Whether tables say where trials become events and where they cease to be: they are then not
+        monotone in the threshold, and are walked from a declared start upwards.
     """
 
     of: str
     events: str
     side: Side
     lost_is_alarm: bool = False
+    turns: bool = False
 
-    def search(self, counts: Mapping[str, Integers]) -> Search:
-        """What is searched in the counts of a table."""
+    @property
+    def rounding(self) -> Rounding:
+        """Where a sentence may round a threshold to. Where events are not monotone, no other number
+        carries the guarantee.
+        """
+        if self.turns:
+            return "exact"
+        return "down" if self.side == "below" else "up"
+
+    def search(self, table: Values, values: Values) -> Search:
+        """What is searched in a table of a document's values."""
+        if self.turns:
+            return _turning(table["turns"], values["start"])
+        counts = table["counts"]
         cells, events = counts["cells"], counts[self.events]
         rows = sum(column for name, column in counts.items() if name != "cells")
         trials = int(np.sum(rows if self.of == "all" else counts[self.of]))
@@ -75,6 +92,22 @@ class Trials:
         return trials, beyond & (outcomes == names.index(self.events))
 
 
+def _turning(turns: Mapping[str, Integers], start: float) -> Search:
+    """The events at the start, and where they become more or fewer from there on. In the cell below
+    the grid every trial begins, so that cell has all of them.
+    """
+    cells, begin = turns["cells"], turns["cells"] == LOST
+    trials = int(turns["safe"][begin].sum() + turns["unsafe"][begin].sum())
+    events = turns["unsafe"] - np.where(begin, 0, turns["safe"])
+    later = cells >= start * TOP
+    return Search(
+        np.concatenate([[LOST], cells[later]]),
+        np.concatenate([[events[~later].sum()], events[later]]),
+        trials,
+        "below",
+    )
+
+
 def trials_of(certificate: Any) -> Trials:
     """Which rows of a certificate are trials."""
     found: Trials = certificate.by.procedures[certificate.values["procedure"]].trials
@@ -83,7 +116,7 @@ def trials_of(certificate: Any) -> Trials:
 
 def search_of(certificate: Any, table: Values) -> Search:
     """What was searched for a table's threshold."""
-    return trials_of(certificate).search(table["counts"])
+    return trials_of(certificate).search(table, certificate.values)
 
 
 def is_refused(trials: Trials, table: Values) -> bool:
@@ -239,7 +272,7 @@ class ThresholdCertificate(Certificate):
     @property
     def outcomes(self) -> tuple[str, ...]:
         """The outcomes that rows were counted by."""
-        found: tuple[str, ...] = self.by.question_of(self).outcomes
+        found: tuple[str, ...] = self.by.question_of(self).outcomes_of_a_row
         return found
 
     @property
@@ -250,7 +283,7 @@ class ThresholdCertificate(Certificate):
     @property
     def searches(self) -> tuple[Search, ...]:
         """What was searched for the threshold of each group."""
-        return tuple(trials_of(self).search(counts) for counts in self.histograms)
+        return tuple(search_of(self, table) for table in self.values["tables"])
 
     @property
     def events(self) -> int:

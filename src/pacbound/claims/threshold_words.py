@@ -20,6 +20,7 @@ from pacbound.claims.threshold_certificate import (
     is_refused,
     left_out,
     rows_of,
+    search_of,
     stands_for,
     threshold_of,
     trials_of,
@@ -67,6 +68,8 @@ class ClaimWords:
         What a monitor watches over, if not the promise as it stands.
     never : str
         What to do where the threshold is above every score, if that is not the rule.
+    covers : str
+        Which thresholds keep the promise, where not all that are more cautious do.
     instead : str
         What to do where the claim is refused.
     refusals : mapping
@@ -86,6 +89,7 @@ class ClaimWords:
     kept: str = ""
     in_use: str = ""
     never: str = ""
+    covers: str = ""
     promise: str = ""
     seen: str = ""
     instead: str = ""
@@ -97,7 +101,8 @@ class ClaimWords:
     def require_names(self, names: set[str]) -> None:
         """Raise if a template needs what nobody fills in, when the claim is made and not later."""
         known = names | ALWAYS
-        texts = (self.about, self.rule, self.in_use, self.promise, self.seen, *self.no_use.values())
+        said = (self.about, self.rule, self.in_use, self.promise, self.seen, self.covers)
+        texts = (*said, *self.no_use.values())
         unknown = {name for text in texts for name in names_in(text)} - known
         unknown |= (
             {name for text in self.refusals.values() for name in names_in(text)}
@@ -151,6 +156,7 @@ def said(claim: Any, certificate: Any) -> Says:
         seen=() if grouped else (Sentence(f"On these {words.rows}: {words.seen}", filled),),
         groups=lines,
         notes=(
+            *([Sentence(words.covers, filled)] if words.covers else []),
             *([_left_out(small, words)] if small else []),
             *(
                 Sentence(text, filled)
@@ -169,7 +175,8 @@ def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sente
     limits = [threshold_of(certificate, table) for table in kept]
     # From a threshold that alarms may begin at, the cell just below it breaks the budget.
     decisive = [limit * TOP - (trials.side == "from") for limit in limits]
-    yield from tied_scores([table["counts"] for table in kept], decisive, words.rows)
+    deciding = "turns" if trials.turns else "counts"
+    yield from tied_scores([table[deciding] for table in kept], decisive, words.rows)
     turned: list[Sentence] = []
     # Dangers of unsafe rollouts end where they are lost, so they may be lower with reason.
     if len(question.outcomes) > 1 and question.lowest_cell >= 0:
@@ -184,7 +191,7 @@ def _with_more(certificate: Any) -> float:
     """The share of all rows that would be flagged if the rates seen were those of use."""
     acted = total = 0
     for table in certificate.values["tables"]:
-        search = trials_of(certificate).search(table["counts"])
+        search = search_of(certificate, table)
         limit = search.threshold(int(allowed_rate(certificate.values) * search.trials))
         rows = rows_of(table["counts"], "all")
         acted += int(rows[table["counts"]["cells"] >= limit * TOP].sum())
@@ -215,13 +222,13 @@ def quantities(
     """The quantities of a table, or of all of them together."""
     values, trials = certificate.values, trials_of(certificate)
     tables = values["tables"] if table is None else [table]
-    acted = dict.fromkeys((*claim.question_of(certificate).outcomes, "all"), 0)
+    acted = dict.fromkeys((*claim.question_of(certificate).outcomes_of_a_row, "all"), 0)
     total, events, number, lost = dict(acted), 0, 0, 0
     weights = stands_for(values)
     for part in tables:
         counts, limit = part["counts"], threshold_of(certificate, part)
         above = counts["cells"] >= limit * TOP
-        search = trials.search(counts)
+        search = search_of(certificate, part)
         number += search.trials
         events += search.events_at(limit)
         for name in acted:
@@ -233,7 +240,6 @@ def quantities(
         name: share(acted[name] / total[name]) if total[name] else "none" for name in acted
     }
     limit = common_threshold(certificate) if table is None else threshold_of(certificate, table)
-    side = "down" if trials.side == "below" else "up"
     asked = {
         ask.name: "" if values.get(ask.name) is None else ask.said(values[ask.name])
         for ask in claim.asks
@@ -249,7 +255,7 @@ def quantities(
         "trials": count(number),
         "events": count(events),
         "allowed": count(sum(max(0, part["allowed"]) for part in tables)),
-        "threshold": Quantity(limit, "threshold", side),  # type: ignore[arg-type]
+        "threshold": Quantity(limit, "threshold", trials.rounding),
         "lost": count(lost),
     }
 

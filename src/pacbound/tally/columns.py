@@ -8,7 +8,7 @@ for: arrays that the user passed, or a batch that a source delivered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -473,6 +473,14 @@ class Rows:
             for key, column in self.columns.items()
         }
         return Rows(self.slots, chosen, self.start)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The rows of all parts, one after the other; none of them may hold classes."""
+        columns = {
+            key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].slots
+        }
+        return cls(parts[0].slots, columns, parts[0].start)
 
     def name(self, slot: str) -> str:
         """What a column is called where it comes from, and how it was scaled."""

@@ -92,6 +92,8 @@ class Counting:
         self.drawn: Drawn | None = None
         self.ids: Numbers | None = None
         self.rows = 0
+        # Rows that are looked at together, until all are there.
+        self._waiting: list[Rows] = []
         self._fingerprint = Fingerprint()
         self._table = CountTable(
             question.grid,
@@ -117,6 +119,10 @@ class Counting:
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
+        if self.question.judged_at_once:
+            self._waiting.append(rows)
+            self.rows += len(rows)
+            return
         if self._coins is not None:
             rows = self._coins.tossed(rows)
         self.add(self.question.judge(rows, self.vocabulary, self.evidence))
@@ -151,6 +157,10 @@ class Counting:
 
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
+        if self._waiting:
+            self.rows = 0
+            whole = Rows.joined(self._waiting)
+            self.add(self.question.judge(whole, self.vocabulary, self.evidence))
         for slot in self.question.slots.values():
             if slot.positive is not None:
                 slot.positive.require_seen(slot.name)

@@ -240,9 +240,11 @@ def _check_cells(fields: Mapping[str, Any]) -> None:
 def _check_counts(fields: Mapping[str, Any]) -> None:
     """Refuse counts that the rows do not add up to."""
     cells, counts, rows, scope = (fields[key] for key in ("cells", "counts", "rows", "scope"))
+    known = QUESTIONS[fields["kind"]].row_outcomes or fields["outcomes"]
+    of_rows = [name in known for name in fields["outcomes"]]
     totals = [0] * (1 if scope in ("top", "groups", "per-class") else len(fields["groups"]))
     places = cells[:, 0].tolist() if len(totals) != 1 else [0] * len(cells)
-    for place, seen in zip(places, counts.tolist(), strict=True):
+    for place, seen in zip(places, counts[:, of_rows].tolist(), strict=True):
         # Integers of Python, since those of NumPy start again from below when they are too many.
         totals[place] += sum(seen)
     every_row = scope != "overlapping-groups"

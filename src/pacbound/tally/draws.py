@@ -219,6 +219,7 @@ class Draw:
         `columns` says that data are named by their columns, and not passed.
         """
         asked = options_about("draw", given)
+        _require_drawable(question, asked)
         ways: list[By] = [by for by in ("clusters", "weights", "strata") if by in asked]
         if question.graded is not None and ways in ([], ["strata"]):
             # The key of the coins alone.
@@ -270,6 +271,15 @@ class Draw:
 
 # All rows are counted as they are.
 EVERY_ROW: Final = Draw("rows", {}, seed=0)
+
+
+def _require_drawable(question: Question, asked: Mapping[str, Any]) -> None:
+    """Raise if rows are to be drawn of which several belong together."""
+    for name in asked if question.judged_at_once else ():
+        raise InvalidTypeError(
+            f"{name} is about rows that are drawn one by one, and several rows are of one rollout "
+            "here: draw whole rollouts beforehand, and leave it out."
+        )
 
 
 class Candidates:

@@ -11,6 +11,7 @@ from pacbound.tally.questions.cascade import CASCADE
 from pacbound.tally.questions.correctness import ABSTENTION, CALIBRATION
 from pacbound.tally.questions.drives import DRIVES
 from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
+from pacbound.tally.questions.forked_rollouts import FORKS
 from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.questions.question import Judged, Question, Scope, with_article
 from pacbound.tally.questions.replacement import REPLACEMENT
@@ -23,6 +24,7 @@ QUESTIONS: Mapping[str, Question] = {
         ABSTENTION,
         CASCADE,
         ROLLOUTS,
+        FORKS,
         SCORE_BY_POSITIVE,
         LABEL_SCORES,
         REPLACEMENT,

@@ -195,6 +195,12 @@ class Question(ABC):
     in_order : bool
         Whether the order of the rows is a part of what is counted: they are then neither drawn nor
         added.
+    judged_at_once : bool
+        Whether several rows are looked at together, so that none is judged before all are there.
+        None is drawn from others then.
+    row_outcomes : tuple of str
+        The outcomes of which each row has exactly one, where others are counted beside them; empty
+        if all are such.
     joins : bool
         Whether each model may have a table of its own, which are joined by an id.
     reference : str
@@ -236,6 +242,8 @@ class Question(ABC):
     labels_may_be_missing: bool = False
     counts_inside: bool = True
     in_order: bool = False
+    judged_at_once: bool = False
+    row_outcomes: tuple[str, ...] = ()
     joins: bool = False
     reference: str = "slow model"
     everyone: tuple[str, ...] = ()
@@ -252,6 +260,11 @@ class Question(ABC):
         right.
         """
         return self.tosses and any(key.startswith(GRADED_SLOTS) for key in self.slots)
+
+    @property
+    def outcomes_of_a_row(self) -> tuple[str, ...]:
+        """The outcomes of which each row has exactly one: they add up to the rows."""
+        return self.row_outcomes or self.outcomes
 
     @property
     def roles(self) -> dict[str, bool]:

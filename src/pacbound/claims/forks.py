@@ -1,0 +1,310 @@
+"""Forks: the danger at which a policy must hand over to braking, from rollouts that were forked.
+
+Wherever the running maximum of the danger rises in a rollout of the policy alone, the backup is
+simulated once, with noise of its own. For a threshold between two successive maxima the shielded
+rollout is the policy's steps up to there and then that fork, so each rollout has one honest outcome
+for every threshold of the grid. At each threshold the unsafe ones are binomial; the walk goes
+upwards from a declared start and ends at the first threshold that fails. Nothing is monotone: a
+backup that begins early may fail more often, so no other threshold is covered than those that the
+walk has passed. What is un-recoverable is not known, and so no rate among unsafe rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil, inf
+from typing import Any, Literal, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.claims.claim import Cells, Values, certify
+from pacbound.claims.shield import HORIZON, ShieldCertificate, told_by_task
+from pacbound.claims.shield import WORDS as SHIELD_WORDS
+from pacbound.claims.tables import group_prefix
+from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import Trials
+from pacbound.documents import Reader
+from pacbound.errors import CertificateError
+from pacbound.fields import Field, Histogram
+from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Number, xi_ask
+from pacbound.procedures.threshold import LOST, TOP
+from pacbound.says import Quantity, Side
+from pacbound.stats.arguments import exact_sum
+from pacbound.tally.questions.forked_rollouts import FORKS, TURNS
+from pacbound.tally.row_options import RowOptions
+
+PROCEDURE = "forks/walk-up/1"
+
+
+class Start(Number):
+    """A threshold to start from: the lowest of the grid that is not below it."""
+
+    def check(self, value: Any, name: str) -> float:
+        """The threshold on the grid."""
+        return ceil(super().check(value, name) * TOP) / TOP
+
+    def read(self, part: Reader, key: str) -> float:
+        """The threshold, which a document has on the grid."""
+        value = super().read(part, key)
+        if not (value * TOP).is_integer():
+            raise CertificateError(f"{part.place(key)} is {value}: expected a multiple of 1/{TOP}.")
+        return value
+
+    def said(self, value: Any, side: Side) -> Quantity:  # noqa: ARG002
+        """All digits: no other threshold was tested."""
+        return Quantity(value, "threshold", "exact")
+
+
+WORDS = replace(
+    SHIELD_WORDS,
+    about="{n} forked rollouts",
+    never="Never hand over to the backup, but where a reading of the danger fails.",
+    promise="at most {xi} of all rollouts{horizon}, with the backups begun within them, are then "
+    "unsafe",
+    covers="Covered are the thresholds j / 65536 from {start} up to the one certified, and no "
+    "others: use it with all its digits. To brake at a lower danger may be unsafe more often.",
+    kept="rollouts that are safe under the shield",
+    seen="{events} would be unsafe under the shield, {allowed} are allowed; at least {all} of all "
+    "rollouts would be stopped, and {safe} of those that are safe without it.",
+    instead="Always brake, which is not certified either.",
+    group="{group}: from {threshold} on; {events} of {trials} rollouts are unsafe.",
+    refusals={
+        **SHIELD_WORDS.refusals,
+        "too-few": "{trials} rollouts cannot certify {xi}, even if none is unsafe.",
+        **dict.fromkeys(
+            ("unavoidable", "hopeless"),
+            "{unavoidable} of {trials} rollouts are unsafe where the walk starts, at {start}; "
+            "{allowed} are allowed. Where braking at once is itself risky, declare a higher start "
+            "for fresh rollouts.",
+        ),
+    },
+    no_use={
+        0.0: "Every danger is at least 0: the shield always fires, so the claim is of no use.",
+        inf: "The policy alone keeps {xi}.",
+    },
+)
+
+
+class ForksClaim(ThresholdClaim[ShieldCertificate]):
+    """A threshold claim whose tables also hold where rollouts turn safe and unsafe."""
+
+    def counted_fields(self, question: Any) -> tuple[Field, ...]:
+        """How many rollouts have each highest danger, and how many turn above each cell."""
+        turns = Histogram(tuple(TURNS), TOP, question.lowest_cell)
+        return (*super().counted_fields(question), Field("turns", turns, counted=True))
+
+    def counted_table(self, counts: Values) -> dict[str, Any]:
+        """The rollouts, and their turns."""
+        found = {"counts": {name: name for name in TURNS}, "turns": TURNS}
+        return {name: _columns(counts, of) for name, of in found.items()}
+
+    def agree_table(self, part: Reader, table: Values) -> None:
+        """Every rollout begins as safe or unsafe, and only a safe one can turn unsafe."""
+        turns, counts = table["turns"], table["counts"]
+        begin = turns["cells"] == LOST
+        began = [exact_sum(turns[name][begin]) for name in TURNS]
+        rollouts = exact_sum(counts["safe"]) + exact_sum(counts["unsafe"])
+        if sum(began) != rollouts:
+            raise CertificateError(
+                f"{part.place('turns')} begin {sum(began)} rollouts: expected {rollouts}."
+            )
+        safe, unsafe = began
+        later = zip(*(turns[name][~begin].tolist() for name in TURNS), strict=True)
+        for saved, lost in later:
+            if saved > unsafe or lost > safe:
+                raise CertificateError(
+                    f"{part.place('turns')}: more rollouts turn than there are to turn."
+                )
+            safe, unsafe = safe + saved - lost, unsafe + lost - saved
+        if unsafe != exact_sum(counts["unsafe"]):
+            raise CertificateError(
+                f"{part.place('turns')} end with {unsafe} unsafe rollouts: expected as many as are "
+                "unsafe without the shield."
+            )
+
+    def cells(self, certificate: ShieldCertificate) -> Cells:
+        """Rollouts by their highest danger, and turns."""
+        found = super().cells(certificate)
+        for table in certificate.values["tables"]:
+            turns = {name: column.tolist() for name, column in table["turns"].items()}
+            for place, cell in enumerate(turns.pop("cells")):
+                where = f"{group_prefix(table)}turns above {cell / TOP:g}"
+                found[where] = {name: column[place] for name, column in turns.items()}
+        return found
+
+
+def _columns(counts: Values, named: Mapping[str, str]) -> dict[str, NDArray[np.int64]]:
+    """Some columns of a histogram under other names, where any of them holds something."""
+    hit = np.sum([counts[name] for name in named.values()], axis=0) > 0
+    own = {name: counts[old][hit] for name, old in named.items()}
+    return {"cells": counts["cells"][hit], **own}
+
+
+CLAIM = ForksClaim(
+    kind="forks",
+    command="forks",
+    help="Certify the danger at which a policy must brake, from rollouts that were forked wherever "
+    "their danger rose.",
+    question=FORKS,
+    asks=(
+        xi_ask("The share of the rollouts that may be unsafe: 0.05"),
+        DELTA,
+        Ask(
+            "start",
+            Start("a threshold", 0.0, 1.0, "[]"),
+            "The threshold that the walk starts at, declared beforehand: 0 if left out.",
+            0.0,
+        ),
+        HORIZON,
+        THRESHOLDS,
+        SMALL_GROUPS,
+    ),
+    procedures={
+        PROCEDURE: ThresholdProcedure(
+            PROCEDURE,
+            (
+                "number-beforehand",
+                "independent-rollouts",
+                "asked-beforehand",
+                "every-fork-counts",
+                "forks-have-own-noise",
+                "fork-is-shielded-rollout",
+                "shield-latches",
+            ),
+            trials=Trials("all", "unsafe", "below", turns=True),
+            words=WORDS,
+            unavoidable_first=True,
+            seen_as=("safe", "unsafe"),
+            told_by="unsafe",
+        ),
+    },
+    of_files=told_by_task,
+    curves=(
+        (1, "unsafe rollouts that are stopped"),
+        (0, "rollouts that are stopped, safe without it"),
+        ("all", "rollouts that are stopped"),
+    ),
+    certificate=ShieldCertificate,
+    applied=None,
+)
+
+
+def certify_forks(  # noqa: PLR0913
+    rollout: Any = None,
+    lowest: Any = None,
+    highest: Any = None,
+    unsafe: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    start: float = 0.0,
+    horizon: int | None = None,
+    groups: Any = None,
+    group_thresholds: Literal["common", "own"] = "common",
+    small_groups: Literal["refuse", "leave-out"] = "refuse",
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> ShieldCertificate:
+    """The danger from which to brake, from rollouts that were forked: at most a share `xi` of the
+    rollouts is then unsafe, with probability at least 1 - `delta`.
+
+    The rollouts are of the policy *without* the shield, independent draws from what will be met in
+    use, and `xi`, `delta`, `start` and their number were fixed beforehand. Wherever the running
+    maximum of the danger rises, the backup was simulated once from there, with noise that is
+    independent of all that came before, its first action from the observation that fired. So each
+    rollout has one outcome for every threshold j / 65536. Every rollout that was started counts: a
+    fork that was lost or did not end is unsafe on its interval, a lost rollout above the highest
+    danger that it had reached.
+
+    The walk goes upwards from `start` and ends at the first threshold that fails. Covered are the
+    thresholds of the grid from `start` up to the certified one, and no others: a backup that begins
+    earlier may fail more often. Which states are un-recoverable is not known, so there is no rate
+    among the unsafe rollouts and no product of two bounds: for these pass labels to
+    `certify_shield`.
+
+    Parameters
+    ----------
+    rollout
+        The rollout that each row is of: its seed, or a name. With `data`, the name of its column.
+    lowest, highest
+        The thresholds that each row is about, by their numbers: j stands for j / 65536, and 65537
+        for +inf. A danger d reaches j = floor(65536 d), a failed reading 65537. With C the highest
+        number reached before (-1 at first), a fork holds from C + 1 to what its danger reaches; the
+        rollout without a fork from the last C + 1 to 65537. The rows of a rollout cover 0 to 65537,
+        each once.
+    unsafe
+        Whether the rollout is unsafe if it is shielded at these thresholds.
+    xi
+        The share of the rollouts that may be unsafe under the shield: 0.05
+    delta
+        The chance that the claim is wrong: 0.01
+    start
+        The threshold that the walk starts at, declared before any rollout was seen; rounded up to
+        j / 65536. Where braking at once is itself risky, a start above 0 avoids a refusal.
+    horizon
+        The most steps of a rollout. It then stands in the claim, which says nothing about longer
+        ones. `ForkedRollouts.certify` fills it in.
+    groups
+        The group of each row, the same for all rows of a rollout; or a mapping from names to truth
+        values where groups overlap.
+    group_thresholds
+        With groups: one common threshold that every group keeps, or their own ones.
+    small_groups
+        With groups: leave-out leaves those with too few rollouts to pass at all uncertified; refuse
+        refuses the claim. Fixed beforehand.
+    data
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+    **rows
+        How rows are read, see `RowOptions`. Rows cannot be drawn here.
+
+    Returns
+    -------
+    ShieldCertificate
+        The threshold, with the counts that it follows from; `start` is the lowest that is covered.
+        A refusal has `certified` False and the threshold -inf (always brake).
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If the rows of a rollout leave a gap, overlap or do not cover it; the message names the
+        rollout. If a number is not that of a threshold, or rows of a rollout differ in their group.
+
+    Examples
+    --------
+    Sixty rollouts whose danger rises to 0.25 and then to 0.5. Braking is safe at both; nine
+    rollouts crash if nobody brakes:
+
+    >>> import numpy as np
+    >>> rollout = np.repeat(np.arange(60), 3)
+    >>> lowest, highest = np.tile([0, 16385, 32769], 60), np.tile([16384, 32768, 65537], 60)
+    >>> unsafe = (np.arange(180) % 3 == 2) & (rollout < 9)
+    >>> certificate = certify_forks(rollout, lowest, highest, unsafe, xi=0.1, delta=0.05)
+    >>> certificate.threshold, certificate.start, certificate.interventions
+    (0.5, 0.0, 60)
+
+    A row that is missing is an error:
+
+    >>> certify_forks([7, 7], [0, 9], [4, 65537], [False, True], xi=0.1, delta=0.05)
+    Traceback (most recent call last):
+    ...
+    pacbound.errors.InvalidValueError: Rollout 7 has no row for the thresholds from 5 on (1 such \
+rows): expected rows that cover its thresholds from 0 to 65537, each once.
+    """
+    asked = {
+        "xi": xi,
+        "delta": delta,
+        "start": start,
+        "horizon": horizon,
+        "group_thresholds": group_thresholds,
+        "small_groups": small_groups,
+    }
+    columns = {
+        "rollout": rollout,
+        "lowest": lowest,
+        "highest": highest,
+        "unsafe": unsafe,
+        "groups": groups,
+    }
+    return certify(CLAIM, columns, asked, data, rows)
