@@ -153,6 +153,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     rollouts = collect_rollouts(
         camera_robot(CameraPolicy(POLICY), CameraDanger(DANGER)),
         seeds=TUNING[: options.measured],
+        outcome="labels",
         folder=options.folder / "measured",
         n_jobs=1,
         progress=shown("measuring"),
@@ -171,6 +172,7 @@ def rolled_out(options: argparse.Namespace, name: str, seeds: range) -> tuple[Ro
     rollouts = collect_rollouts(
         camera_robot(CameraPolicy(POLICY), None),
         seeds=seeds,
+        outcome="labels",
         keep_frames=True,
         folder=folder,
         n_jobs=1,

@@ -28,6 +28,7 @@ def main() -> None:
     rollouts = collect_rollouts(
         task(options.task),
         seeds=CALIBRATION[: options.rollouts],
+        outcome="labels",
         folder=options.folder or Path(f"experiments/runs/safe_planning_{options.task}"),
         n_jobs=1,
         progress=shown("rollouts", every=60),

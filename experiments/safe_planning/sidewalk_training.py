@@ -102,6 +102,7 @@ def make_danger(options: argparse.Namespace) -> dict[str, Any]:
     collect_rollouts(
         walk(Walker(POLICY), None),
         seeds=DANGER_TRAINING[: options.rollouts],
+        outcome="labels",
         keep_frames=True,
         folder=options.folder,
         n_jobs=1,
@@ -126,6 +127,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     rollouts = collect_rollouts(
         walk(Walker(POLICY), StreetDanger(DANGER)),
         seeds=TUNING[: options.measured],
+        outcome="labels",
         n_jobs=1,
         progress=shown("measuring"),
     )

@@ -82,7 +82,9 @@ def _is_right(seed: int, step: int) -> bool:
 
 
 def _collected(seeds: Any, jobs: int, *, trust_clearance: bool = True) -> Rollouts:
-    return collect_rollouts(robot(), seeds=seeds, trust_clearance=trust_clearance, n_jobs=jobs)
+    return collect_rollouts(
+        robot(), seeds=seeds, outcome="labels", trust_clearance=trust_clearance, n_jobs=jobs
+    )
 
 
 def _equal(table: Any, rollouts: Rollouts) -> int:

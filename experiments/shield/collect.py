@@ -41,6 +41,7 @@ def main() -> None:
     rollouts = collect_rollouts(
         robot(),
         seeds=CALIBRATION[: options.rollouts],
+        outcome="labels",
         folder=options.folder,
         n_jobs=options.jobs,
         progress=shown("rollouts", every=60),

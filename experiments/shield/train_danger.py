@@ -100,6 +100,7 @@ def rolled_out(
             brake,
             danger,
             seeds=seeds,
+            outcome="labels",
             horizon=HORIZON,
             keep_frames=True,
             folder=folder,

@@ -83,6 +83,7 @@ def measured(policy: ImagePolicy, rooms: int, jobs: int) -> dict[str, Any]:
         brake,
         None,
         seeds=TUNING[:rooms],
+        outcome="labels",
         horizon=HORIZON,
         follow_through=True,
         n_jobs=jobs,

@@ -9,10 +9,9 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import brake, chance_to_be_unsafe, danger, rash, slippery
+from tests.shield.cars import brake, chance_to_be_unsafe, danger, labelled, rash, slippery
 
 from pacbound import certify_shield
-from pacbound.shield import collect_rollouts
 
 Judge = Callable[[int, int, float], None]
 
@@ -25,7 +24,7 @@ def test_shields_certified_from_collected_rollouts_break_xi_with_probability_at_
     # The risk at the threshold 1 is a hair above xi, so that certifying it is a violation, and a
     # likely one.
     xi = chance_to_be_unsafe(1.0, 0.1, HORIZON) - HAIR
-    rollouts = collect_rollouts(
+    rollouts = labelled(
         slippery,
         rash,
         brake,

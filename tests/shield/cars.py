@@ -16,7 +16,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from pacbound.shield import Rollouts, collect_rollouts
+
 FASTEST, FARTHEST = 6, 30
+
+
+def labelled(*task: Any, **options: Any) -> Rollouts:
+    """Rollouts with labels of what is un-recoverable."""
+    return collect_rollouts(*task, **options, outcome="labels")
 
 
 class Car(gymnasium.Env[Any, Any]):

@@ -19,10 +19,10 @@ import pytest
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 import gymnasium
-from tests.shield.cars import Car, brake, danger, rash, slippery
+from tests.shield.cars import Car, brake, danger, labelled, rash, slippery
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield import PerRollout, Rollouts, Task, collect_rollouts, run_shielded
+from pacbound.shield import PerRollout, Rollouts, Task, run_shielded
 from pacbound.shield.rollouts.identity import digest_of, name_of
 
 ROOT = Path(__file__).parents[2]
@@ -155,7 +155,7 @@ def test_a_folder_is_not_resumed_with_another_danger_model_of_the_same_name(
     make: Callable[[float], Any], tmp_path: Path
 ) -> None:
     def collected(weight: float) -> Rollouts:
-        return collect_rollouts(
+        return labelled(
             slippery, rash, brake, make(weight), horizon=40, seeds=range(20), folder=tmp_path
         )
 
@@ -216,10 +216,10 @@ def test_every_part_of_a_task_is_told_from_others(part: str, tmp_path: Path) -> 
         "horizon": 40,
     }
     options: dict[str, Any] = {"seeds": range(5), "folder": tmp_path / "plain"}
-    collect_rollouts(Task(**{**plain, **made(1)}), **options)
-    collect_rollouts(Task(**{**plain, **made(1)}), **options)
+    labelled(Task(**{**plain, **made(1)}), **options)
+    labelled(Task(**{**plain, **made(1)}), **options)
     with pytest.raises(InvalidValueError, match=f"{part} was"):
-        collect_rollouts(Task(**{**plain, **made(2)}), **options)
+        labelled(Task(**{**plain, **made(2)}), **options)
     options = {
         "seeds": range(5),
         "folder": tmp_path / "shielded",
@@ -239,10 +239,10 @@ def test_a_registered_name_stands_for_what_it_makes(tmp_path: Path) -> None:
     try:
         for slip in (0.0, 0.0):
             register(slip)
-            collect_rollouts("pacbound/Car-v0", rash, brake, danger, **options)
+            labelled("pacbound/Car-v0", rash, brake, danger, **options)
         register(0.5)
         with pytest.raises(InvalidValueError, match="environment was"):
-            collect_rollouts("pacbound/Car-v0", rash, brake, danger, **options)
+            labelled("pacbound/Car-v0", rash, brake, danger, **options)
     finally:
         gymnasium.registry.pop("pacbound/Car-v0", None)
 
@@ -261,12 +261,12 @@ def test_what_has_no_identity_begins_a_folder_and_is_not_resumed(tmp_path: Path)
 
     def collected(weight: float, **more: Any) -> Rollouts:
         task = Task(Car, rash, brake, Guarded(weight), horizon=40, **more)
-        return collect_rollouts(task, seeds=range(20), folder=tmp_path / str(len(more)))
+        return labelled(task, seeds=range(20), folder=tmp_path / str(len(more)))
 
     first = collected(0.1)
     for more in ({}, {"identity": {"danger": "guarded"}}):
         with pytest.raises(InvalidValueError, match=r"cannot be resumed.*of danger.*identity=\{"):
-            collect_rollouts(
+            labelled(
                 Task(Car, rash, brake, Guarded(0.1), horizon=40, **more),  # type: ignore[arg-type]
                 seeds=range(20),
                 folder=tmp_path / "0",
@@ -281,7 +281,7 @@ def test_what_has_no_identity_begins_a_folder_and_is_not_resumed(tmp_path: Path)
 
 def test_one_text_stands_for_all_parts(tmp_path: Path) -> None:
     def collected(identity: str) -> Rollouts:
-        return collect_rollouts(
+        return labelled(
             Car,
             rash,
             brake,
@@ -307,9 +307,7 @@ def test_an_object_that_counts_its_calls_can_be_resumed(tmp_path: Path) -> None:
 
     # Each run passes a new one; what a rehearsal does to it does not matter.
     for _ in range(2):
-        collect_rollouts(
-            Car, rash, brake, Counting(0.1), horizon=40, seeds=range(20), folder=tmp_path
-        )
+        labelled(Car, rash, brake, Counting(0.1), horizon=40, seeds=range(20), folder=tmp_path)
 
 
 PROGRAM = """

@@ -15,13 +15,13 @@ import pytest
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 from gymnasium.utils import EzPickle
-from tests.shield.cars import Car, brake, danger, rash
+from tests.shield.cars import Car, brake, danger, labelled, rash
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield import Task, check_label, collect_rollouts, run_shielded
+from pacbound.shield import Task, check_label, run_shielded
 from pacbound.shield.rollouts.world import World, difference
 
-collect = partial(collect_rollouts, seeds=range(60), horizon=40)
+collect = partial(labelled, seeds=range(60), horizon=40)
 WAYS = ("deepcopy", "replay")
 
 
@@ -61,7 +61,7 @@ def test_labels_of_a_foreign_environment_are_confirmed_by_replay() -> None:
         unsafe=lambda env, info: abs(env.unwrapped.state[2]) > 0.2,
         restore="deepcopy",
     )
-    rollouts = collect_rollouts(task, seeds=range(30))
+    rollouts = labelled(task, seeds=range(30))
     late = np.flatnonzero(rollouts.first_unrecoverable >= 0)
     assert late.size
     for place in late:

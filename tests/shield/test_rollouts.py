@@ -19,15 +19,16 @@ from tests.shield.cars import (
     brakes_safely,
     danger,
     is_recoverable,
+    labelled,
     rash,
     slippery,
 )
 
-from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
+from pacbound.shield import PerRollout, Rollouts, check_label
 from pacbound.shield.rollouts.task import Role, stream
 
 HORIZON = 40
-collect = partial(collect_rollouts, horizon=HORIZON)
+collect = partial(labelled, horizon=HORIZON)
 
 
 def same(one: Rollouts, other: Rollouts, *, but: tuple[str, ...] = ()) -> bool:
@@ -179,7 +180,7 @@ def coast(observation: Any) -> int:
 def test_a_backup_that_collides_past_the_horizon_makes_the_last_state_unrecoverable() -> None:
     # After one step at speed 3 the gap is 5, 4 or 3 less than at the start, and braking takes 3
     # more.
-    rollouts = collect_rollouts(Straight, coast, brake, danger, seeds=[5, 6, 7], horizon=1)
+    rollouts = labelled(Straight, coast, brake, danger, seeds=[5, 6, 7], horizon=1)
     assert rollouts.unsafe.tolist() == [True, False, False]
     assert rollouts.first_unrecoverable.tolist() == [0, -1, -1]
     assert rollouts.steps.tolist() == [1, 1, 1]
@@ -188,7 +189,7 @@ def test_a_backup_that_collides_past_the_horizon_makes_the_last_state_unrecovera
 def test_a_start_from_which_the_backup_fails_is_lost_and_one_that_fails_a_step_later_is_not() -> (
     None
 ):
-    rollouts = collect_rollouts(Straight, coast, brake, danger, seeds=[2, 3], horizon=5)
+    rollouts = labelled(Straight, coast, brake, danger, seeds=[2, 3], horizon=5)
     assert rollouts.lost.tolist() == [True, False]
     assert rollouts.unsafe.tolist() == [True, True]
     assert rollouts.score.tolist() == [-np.inf, danger((3, 3))]
@@ -209,12 +210,10 @@ def test_a_start_that_is_unsafe_is_lost_even_at_standstill() -> None:
 
 
 def test_not_at_standstill_in_time_counts_as_unsafe() -> None:
-    assert not collect_rollouts(
+    assert not labelled(
         Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=3
     ).unsafe[0]
-    assert collect_rollouts(
-        Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=2
-    ).lost[0]
+    assert labelled(Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=2).lost[0]
 
 
 def test_without_a_notion_of_standstill_the_backup_must_stay_safe_for_all_of_its_steps() -> None:
@@ -222,14 +221,12 @@ def test_without_a_notion_of_standstill_the_backup_must_stay_safe_for_all_of_its
         is_stopped = None  # type: ignore[assignment]
 
     options: dict[str, Any] = {"seeds": [10], "horizon": 1}
-    assert not collect_rollouts(Restless, coast, coast, danger, backup_steps=2, **options).unsafe[0]
+    assert not labelled(Restless, coast, coast, danger, backup_steps=2, **options).unsafe[0]
     assert (
-        collect_rollouts(
-            Restless, coast, coast, danger, backup_steps=3, **options
-        ).first_unrecoverable[0]
+        labelled(Restless, coast, coast, danger, backup_steps=3, **options).first_unrecoverable[0]
         == 0
     )
-    assert collect_rollouts(Restless, coast, coast, danger, backup_steps=4, **options).lost[0]
+    assert labelled(Restless, coast, coast, danger, backup_steps=4, **options).lost[0]
 
 
 class Finishing(Straight):
@@ -244,7 +241,7 @@ class Finishing(Straight):
 def test_the_backup_goes_on_past_termination_unless_a_terminated_environment_is_at_rest(
     rests: bool, unsafe: bool
 ) -> None:
-    rollouts = collect_rollouts(
+    rollouts = labelled(
         Finishing, coast, brake, danger, seeds=[5], horizon=5, rests_when_terminated=rests
     )
     assert rollouts.unsafe[0] == unsafe

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("gymnasium", reason="rollouts need the extra `shield`")
 pytest.importorskip("joblib", reason="rollouts need the extra `shield`")
 
-from tests.shield.cars import CarWithClearance
+from tests.shield.cars import CarWithClearance, labelled
 
 from pacbound import Tally, certify_shield, load_certificate
 from pacbound.claims.task_record import common_task, read_task
 from pacbound.errors import CertificateError
-from pacbound.shield import Rollouts, collect_rollouts
+from pacbound.shield import Rollouts
 
 
 def drive(seen: np.ndarray) -> int:
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rollouts(folder: Path) -> Rollouts:
-    return collect_rollouts(
+    return labelled(
         CarWithClearance,
         drive,
         brake,
@@ -95,7 +95,7 @@ def test_an_archive_with_its_task_is_still_a_table(rollouts: Rollouts, tmp_path:
 
 
 def test_states_that_were_all_simulated_are_said_to_be(tmp_path: Path) -> None:
-    found = collect_rollouts(
+    found = labelled(
         CarWithClearance,
         drive,
         brake,

@@ -16,13 +16,13 @@ import pytest
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 import joblib
-from tests.shield.cars import Car, brake, danger, rash, slippery
+from tests.shield.cars import Car, brake, danger, labelled, rash, slippery
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield import Frames, Rollouts, collect_rollouts
+from pacbound.shield import Frames, Rollouts
 
 ROOT = Path(__file__).parents[2]
-collect = partial(collect_rollouts, slippery, rash, brake, danger, horizon=40)
+collect = partial(labelled, slippery, rash, brake, danger, horizon=40)
 
 
 def same(one: Rollouts, other: Rollouts) -> bool:
@@ -66,7 +66,7 @@ PROGRAM = """
 import sys, time
 import joblib
 from tests.shield.cars import Car, brake, danger, rash
-from pacbound.shield import collect_rollouts
+from tests.shield.cars import labelled
 
 class Slow(Car):
     def step(self, action):
@@ -76,7 +76,7 @@ class Slow(Car):
 def slippery():
     return Slow(slip=0.1)
 
-collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(200), chunk=5,
+labelled(slippery, rash, brake, danger, horizon=40, seeds=range(200), chunk=5,
                  folder=sys.argv[1], keep_frames=True, n_jobs=int(sys.argv[2]),
                  identity={"environment": "slippery"})
 """
@@ -228,23 +228,21 @@ def test_another_policy_or_environment_is_another_plan(tmp_path: Path) -> None:
     ]
     for environment, policy, message in others:
         with pytest.raises(InvalidValueError, match=message):
-            collect_rollouts(
+            labelled(
                 environment, policy, brake, danger, horizon=40, seeds=range(10), folder=tmp_path
             )
 
 
 def test_environments_with_other_options_are_other_plans(tmp_path: Path) -> None:
     options: dict[str, Any] = {"horizon": 40, "seeds": range(10)}
-    collect_rollouts(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
-    collect_rollouts(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
+    labelled(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
+    labelled(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
     with pytest.raises(
         InvalidValueError,
         match=r"environment was .partial\(Car, 0\.1\) \w+. and is .partial\(Car, slip=0\.2\) \w+.",
     ):
-        collect_rollouts(
-            partial(Car, slip=0.2), rash, brake, danger, folder=tmp_path / "a", **options
-        )
-    collect_rollouts(
+        labelled(partial(Car, slip=0.2), rash, brake, danger, folder=tmp_path / "a", **options)
+    labelled(
         Car,
         rash,
         brake,
@@ -254,7 +252,7 @@ def test_environments_with_other_options_are_other_plans(tmp_path: Path) -> None
         **options,
     )
     with pytest.raises(InvalidValueError, match="environment_options was"):
-        collect_rollouts(
+        labelled(
             Car,
             rash,
             brake,
@@ -303,7 +301,7 @@ class Crashing(Car):
 
 def test_a_rollout_that_raises_is_run_again_and_then_counted_as_lost_never_dropped() -> None:
     Crashing.seen.clear()
-    rollouts = collect_rollouts(Crashing, rash, brake, danger, seeds=range(40), horizon=40, chunk=9)
+    rollouts = labelled(Crashing, rash, brake, danger, seeds=range(40), horizon=40, chunk=9)
     always = rollouts.seed % 10 == 3
     assert rollouts.lost.tolist() == always.tolist()
     assert rollouts.error[3] == "RuntimeError: the engine of 3 failed"
@@ -315,7 +313,7 @@ def test_a_rollout_that_raises_is_run_again_and_then_counted_as_lost_never_dropp
 
 
 def test_one_unlucky_seed_stops_nothing_but_a_policy_that_always_raises_is_an_error() -> None:
-    rollouts = collect_rollouts(Crashing, rash, brake, danger, seeds=[3, 4, 6], horizon=40)
+    rollouts = labelled(Crashing, rash, brake, danger, seeds=[3, 4, 6], horizon=40)
     assert rollouts.lost.tolist() == [True, False, False]
 
     def broken(observation: Any) -> int:
@@ -323,7 +321,7 @@ def test_one_unlucky_seed_stops_nothing_but_a_policy_that_always_raises_is_an_er
 
     for policy, backup in [(broken, brake), (rash, broken)]:
         with pytest.raises(ZeroDivisionError, match="no such action"):
-            collect_rollouts(Car, policy, backup, danger, seeds=range(10), horizon=40)
+            labelled(Car, policy, backup, danger, seeds=range(10), horizon=40)
 
 
 class Model:
@@ -338,7 +336,7 @@ class Model:
 
 def test_a_folder_is_not_resumed_with_other_weights(tmp_path: Path) -> None:
     def collected(danger: Model) -> Rollouts:
-        return collect_rollouts(
+        return labelled(
             slippery, rash, brake, danger, horizon=40, seeds=range(20), folder=tmp_path / "rows"
         )
 

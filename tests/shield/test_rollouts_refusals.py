@@ -14,14 +14,14 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, rash
+from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, labelled, rash
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
+from pacbound.shield import PerRollout, Rollouts, check_label
 from pacbound.shield.protocol import Clear, Restorable, Stoppable
 from pacbound.shield.rollouts.world import World
 
-collect = partial(collect_rollouts, seeds=range(10), horizon=40)
+collect = partial(labelled, seeds=range(10), horizon=40)
 
 
 def test_the_protocol_is_that_of_the_methods() -> None:

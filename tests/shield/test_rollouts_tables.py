@@ -12,16 +12,16 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import Car, brake, danger, is_recoverable, rash, slippery
+from tests.shield.cars import Car, brake, danger, is_recoverable, labelled, rash, slippery
 
 from pacbound import Tally, certify_shield
 from pacbound.errors import InvalidValueError
-from pacbound.shield import Frames, Rollouts, ShieldedRollouts, collect_rollouts, run_shielded
+from pacbound.shield import Frames, Rollouts, ShieldedRollouts, run_shielded
 
 
 @pytest.fixture(scope="module")
 def rollouts() -> Rollouts:
-    return collect_rollouts(slippery, rash, brake, danger, seeds=range(300), horizon=40)
+    return labelled(slippery, rash, brake, danger, seeds=range(300), horizon=40)
 
 
 @pytest.mark.parametrize("name", ["rollouts.npz", "rollouts.csv", "rollouts.tsv"])
@@ -49,7 +49,7 @@ def test_errors_with_commas_and_quotes_come_back(tmp_path: Path) -> None:
             self.gap, self.speed = 15 + int(seed or 0), 1
             return self._look(), {}
 
-    made = collect_rollouts(Broken, rash, brake, danger, seeds=range(8), horizon=1)
+    made = labelled(Broken, rash, brake, danger, seeds=range(8), horizon=1)
     made.save(tmp_path / "rollouts.csv")
     assert Rollouts.load(tmp_path / "rollouts.csv").error.tolist() == made.error.tolist()
     assert 'RuntimeError: a "bent", axle' in made.error
@@ -115,7 +115,7 @@ def test_a_table_with_values_that_are_none_is_refused(rollouts: Rollouts, tmp_pa
 
 
 def test_frames_are_what_the_policy_acted_on_with_the_label_of_their_state(tmp_path: Path) -> None:
-    rollouts = collect_rollouts(
+    rollouts = labelled(
         Car,
         rash,
         brake,
@@ -149,7 +149,7 @@ def test_a_fraction_keeps_that_share_of_the_recoverable_frames_and_all_others(
 ) -> None:
     def kept(share: float) -> Frames:
         folder = tmp_path / str(share)
-        collect_rollouts(
+        labelled(
             Car,
             rash,
             brake,
@@ -191,10 +191,8 @@ def plain(answer: Any) -> Any:
 
 def test_nested_observations_are_kept_by_their_paths_in_their_own_dtype(tmp_path: Path) -> None:
     options: dict[str, Any] = {"seeds": range(30), "horizon": 40, "keep_frames": True}
-    collect_rollouts(
-        Sensing, plain(rash), brake, plain(danger), folder=tmp_path / "nested", **options
-    )
-    collect_rollouts(Car, rash, brake, danger, folder=tmp_path / "flat", **options)
+    labelled(Sensing, plain(rash), brake, plain(danger), folder=tmp_path / "nested", **options)
+    labelled(Car, rash, brake, danger, folder=tmp_path / "flat", **options)
     nested, flat = Frames.load(tmp_path / "nested"), Frames.load(tmp_path / "flat")
     assert {
         name: (array.dtype, array.shape[1:]) for name, array in nested.observations.items()
@@ -209,9 +207,7 @@ def test_nested_observations_are_kept_by_their_paths_in_their_own_dtype(tmp_path
 
 
 def test_a_collection_without_frames_says_so_and_kinds_are_not_mixed(tmp_path: Path) -> None:
-    collect_rollouts(
-        Car, rash, brake, danger, seeds=range(5), horizon=40, folder=tmp_path / "plain"
-    )
+    labelled(Car, rash, brake, danger, seeds=range(5), horizon=40, folder=tmp_path / "plain")
     with pytest.raises(InvalidValueError, match="holds no frames"):
         Frames.load(tmp_path / "plain")
     with pytest.raises(InvalidValueError, match="holds rollouts: expected shielded rollouts"):

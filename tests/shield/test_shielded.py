@@ -19,13 +19,14 @@ from tests.shield.cars import (
     chance_to_be_missed,
     chance_to_be_unsafe,
     danger,
+    labelled,
     rash,
     slippery,
 )
 
 from pacbound import certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield import PerRollout, ShieldedRollouts, collect_rollouts, run_shielded
+from pacbound.shield import PerRollout, ShieldedRollouts, run_shielded
 
 run = partial(run_shielded, horizon=40)
 THRESHOLDS = [0.0, 0.5, 0.875, 1.0, np.inf]
@@ -38,9 +39,7 @@ def same(one: ShieldedRollouts, other: ShieldedRollouts) -> bool:
 
 
 def test_on_a_dry_road_a_shielded_rollout_is_unsafe_only_where_the_plain_one_is_missed() -> None:
-    plain = collect_rollouts(
-        Car, rash, brake, danger, seeds=range(500), horizon=40, follow_through=True
-    )
+    plain = labelled(Car, rash, brake, danger, seeds=range(500), horizon=40, follow_through=True)
     shielded = run(Car, rash, brake, danger, THRESHOLDS, seeds=range(500))
     assert shielded.seed.tolist() == np.repeat(np.arange(500), 5).tolist()
     assert shielded.threshold.tolist() == THRESHOLDS * 500
@@ -57,7 +56,7 @@ def test_on_a_slippery_road_shielded_and_missed_rollouts_are_as_common_as_the_ex
     None
 ):
     shielded = run(slippery, rash, brake, danger, THRESHOLDS, seeds=range(1500))
-    plain = collect_rollouts(slippery, rash, brake, danger, seeds=range(10_000, 12_000), horizon=40)
+    plain = labelled(slippery, rash, brake, danger, seeds=range(10_000, 12_000), horizon=40)
     for threshold in THRESHOLDS:
         unsafe, missed = (
             chance(threshold, 0.1, 40) for chance in (chance_to_be_unsafe, chance_to_be_missed)
@@ -72,9 +71,7 @@ def test_on_a_slippery_road_shielded_and_missed_rollouts_are_as_common_as_the_ex
 
 def test_the_policy_alone_never_brakes_and_a_refused_shield_always_does() -> None:
     alone = run(Car, rash, brake, danger, np.inf, seeds=range(200))
-    plain = collect_rollouts(
-        Car, rash, brake, danger, seeds=range(200), horizon=40, follow_through=True
-    )
+    plain = labelled(Car, rash, brake, danger, seeds=range(200), horizon=40, follow_through=True)
     started = ~plain.lost
     for name in ("success", "steps"):
         np.testing.assert_array_equal(alone.columns[name][started], plain.columns[name][started])
@@ -115,7 +112,7 @@ def test_a_goal_that_is_reached_by_a_crash_is_no_success() -> None:
             return observation, reward, terminated, truncated, {"success": terminated}
 
     alone = run(Ramming, rash, brake, danger, np.inf, seeds=range(100))
-    plain = collect_rollouts(
+    plain = labelled(
         Ramming, rash, brake, danger, seeds=range(100), horizon=40, follow_through=True
     )
     assert alone.unsafe.any()

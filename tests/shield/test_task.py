@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import Car, brake, danger, rash
+from tests.shield.cars import Car, brake, danger, labelled, rash
 
 from pacbound.errors import InvalidTypeError
-from pacbound.shield import Task, check_label, collect_rollouts, run_shielded
+from pacbound.shield import Task, check_label, run_shielded
 
 TASK = Task(Car, rash, brake, danger, horizon=40, environment_options={"slip": 0.1})
 PARTS: Any = {
@@ -31,8 +31,8 @@ def same(one: Any, other: Any) -> bool:
 
 
 def test_a_task_and_its_parts_give_the_same_rollouts() -> None:
-    rollouts = collect_rollouts(TASK, seeds=range(50))
-    assert same(rollouts, collect_rollouts(Car, danger=danger, seeds=range(50), **PARTS))
+    rollouts = labelled(TASK, seeds=range(50))
+    assert same(rollouts, labelled(Car, danger=danger, seeds=range(50), **PARTS))
     assert same(
         run_shielded(TASK, certificate_or_thresholds=[0.5, np.inf], seeds=range(50)),
         run_shielded(
@@ -62,7 +62,7 @@ def test_a_task_and_its_parts_give_the_same_rollouts() -> None:
 def test_nothing_that_a_task_holds_is_passed_beside_it(beside: dict[str, Any]) -> None:
     name = next(iter(beside))
     with pytest.raises(InvalidTypeError, match=f"{name} was passed beside a Task"):
-        collect_rollouts(TASK, seeds=range(5), **beside)
+        labelled(TASK, seeds=range(5), **beside)
     with pytest.raises(InvalidTypeError, match=f"{name} was passed beside a Task"):
         run_shielded(TASK, seeds=range(5), certificate_or_thresholds=0.5, **beside)
     if name != "danger":
@@ -79,7 +79,7 @@ def test_a_task_cannot_be_changed_but_another_can_be_made_from_it() -> None:
     with pytest.raises(FrozenInstanceError):
         TASK.horizon = 3  # type: ignore[misc]
     shorter = replace(TASK, horizon=3)
-    assert (collect_rollouts(shorter, seeds=range(20)).steps <= 3).all()
+    assert (labelled(shorter, seeds=range(20)).steps <= 3).all()
 
 
 def test_a_shield_needs_a_danger_model() -> None:

@@ -1,5 +1,6 @@
 from pacbound.shield.policy import Shield as Shield
 from pacbound.shield.policy import VectorShield as VectorShield
+from pacbound.shield.rollouts import ForkedRollouts as ForkedRollouts
 from pacbound.shield.rollouts import Frames as Frames
 from pacbound.shield.rollouts import LabelCheck as LabelCheck
 from pacbound.shield.rollouts import PerRollout as PerRollout

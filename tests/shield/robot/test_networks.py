@@ -13,10 +13,11 @@ from pacbound.errors import InvalidValueError
 
 pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 
+from tests.shield.cars import labelled
+
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.inference import WEIGHTS, read_weights
 from pacbound.shield.robot.rooms import TUNING
-from pacbound.shield.rollouts import collect_rollouts
 
 LARGEST = 300_000
 
@@ -58,7 +59,7 @@ def test_the_shipped_weights_are_small() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_policy_is_imperfect_and_the_shipped_danger_tells_when() -> None:
-    rollouts = collect_rollouts(
+    rollouts = labelled(
         IndoorNavigation,
         ImagePolicy.load(),
         brake,

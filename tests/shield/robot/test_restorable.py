@@ -13,9 +13,10 @@ pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacb
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 import mujoco
+from tests.shield.cars import labelled
 
 from pacbound.errors import InvalidTypeError
-from pacbound.shield import check_label, collect_rollouts
+from pacbound.shield import check_label
 from pacbound.shield.protocol import Clear, Restorable, Stoppable
 from pacbound.shield.robot.restorable import RestorableMujoco
 
@@ -96,7 +97,7 @@ def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
 
 def test_labels_of_a_simulated_robot_are_confirmed_by_replay() -> None:
     options: dict[str, Any] = {"horizon": 60, "backup_steps": 40}
-    rollouts = collect_rollouts(
+    rollouts = labelled(
         make_pole, lean, balance, danger, seeds=range(25), follow_through=True, **options
     )
     assert rollouts.unsafe.all()
@@ -155,9 +156,7 @@ def test_rollouts_of_gymnasium_environments_are_labelled(name: str, size: int) -
     def hold(observation: Any) -> Any:
         return np.array([6 * observation[1] + observation[3]]) if size == 1 else np.zeros(size)
 
-    rollouts = collect_rollouts(
-        make, push, hold, lambda observation: 0.5, seeds=range(5), **options
-    )
+    rollouts = labelled(make, push, hold, lambda observation: 0.5, seeds=range(5), **options)
     assert rollouts.unsafe.all()
     for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
         assert first > 0

@@ -12,11 +12,13 @@ import pytest
 pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacbound[shield]'")
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from pacbound.shield import check_label, collect_rollouts, run_shielded
+from tests.shield.cars import labelled
+
+from pacbound.shield import check_label, run_shielded
 from pacbound.shield.robot import IndoorNavigation, brake
 
 HORIZON = 100
-collect = partial(collect_rollouts, IndoorNavigation, horizon=HORIZON, backup_steps=60)
+collect = partial(labelled, IndoorNavigation, horizon=HORIZON, backup_steps=60)
 
 
 def rush(observation: Any) -> Any:

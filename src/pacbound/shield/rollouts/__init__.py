@@ -9,12 +9,13 @@ it, and replayed.
 """
 
 from pacbound.shield.rollouts.checks import LabelCheck, check_label
-from pacbound.shield.rollouts.collected import Rollouts, collect_rollouts
+from pacbound.shield.rollouts.collected import ForkedRollouts, Rollouts, collect_rollouts
 from pacbound.shield.rollouts.rollout import Frames
 from pacbound.shield.rollouts.shielded import ShieldedRollouts, run_shielded
 from pacbound.shield.rollouts.task import PerRollout, Task
 
 __all__ = [
+    "ForkedRollouts",
     "Frames",
     "LabelCheck",
     "PerRollout",

@@ -1,5 +1,5 @@
 """Collecting the rollouts that a shield is certified from: every one that is started counts, and
-says when it was too late.
+says what becomes of it at every threshold, or when it was too late.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.forks import certify_forks
 from pacbound.claims.provenance import about_texts
 from pacbound.claims.shield import Bound, Rate, ShieldCertificate, certify_shield
 from pacbound.claims.task_record import CHECKS, about_task, known_task, read_task
 from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
@@ -30,9 +31,12 @@ from pacbound.shield.rollouts.files import (
     write_table,
 )
 from pacbound.shield.rollouts.rollout import (
+    Forking,
+    ForkRow,
     Frame,
     Recording,
     RolloutRow,
+    fork_out,
     frame_arrays,
     roll_out,
 )
@@ -40,17 +44,20 @@ from pacbound.shield.rollouts.task import Task, TaskOptions, fixed_seeds, task_o
 from pacbound.shield.rollouts.world import Environment
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
+from pacbound.tally.questions.forked_rollouts import FORKS, NEVER
 from pacbound.tally.tally import Tally
 
 _SHARE = Number("a share", 0.0, 1.0, "[]")
 
+Outcome = Literal["forks", "labels"]
+
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Rollouts of a policy without a shield, one entry of each column for each seed, in the order
-    of the seeds.
+    """Labelled rollouts of a policy without a shield, one entry of each column for each seed, in
+    the order of the seeds.
 
-    `collect_rollouts` makes them; its example shows them in use. `certify` certifies a shield from
+    `collect_rollouts(..., outcome="labels")` makes them. `certify` certifies a shield from
     them, and says in the certificate what they are of. `certify_shield(rollouts.score,
     rollouts.unsafe, ...)` does so without a word about that, and `pacbound shield` from the file
     that `save` writes.
@@ -115,7 +122,7 @@ class Rollouts:
     ...         return self.gap < 0
     >>> drive, stop, danger = lambda gap: 1, lambda gap: 0, lambda gap: 1 / (1 + gap)
     >>> task = Task(Car, drive, stop, danger, horizon=6, backup_steps=1)
-    >>> rollouts = collect_rollouts(task, seeds=range(4))
+    >>> rollouts = collect_rollouts(task, seeds=range(4), outcome="labels")
     >>> rollouts
     Rollouts(4: 1 unsafe, 0 of them lost)
     >>> rollouts.first_unrecoverable.tolist(), rollouts.score.round(2).tolist()
@@ -288,13 +295,334 @@ class Rollouts:
         )
 
 
-def collect_rollouts(  # noqa: PLR0913, RUF100
+@dataclass(frozen=True, eq=False)
+class ForkedRollouts:
+    """Rollouts of a policy without a shield that were forked wherever their danger rose: one entry
+    of each column for each fork, rollout by rollout, in the order of the seeds.
+
+    `collect_rollouts` makes them; its example shows them in use. `certify` certifies a shield from
+    them, and says in the certificate what they are of. `certify_forks(rollouts.rollout,
+    rollouts.lowest, rollouts.highest, rollouts.unsafe, ...)` does so without a word about that, and
+    `pacbound forks` from the file that `save` writes.
+
+    Attributes
+    ----------
+    rollout
+        The seed of the rollout that the fork is of.
+    lowest, highest
+        The thresholds at which the shielded rollout is this fork, by their numbers: j stands for
+        j / 65536, and 65537 for +inf. The last fork of a rollout is the rollout without a shield,
+        unless a reading of the danger failed, which fires at every threshold.
+    unsafe
+        Whether the rollout is unsafe if it is shielded at these thresholds.
+    reached
+        The number of the highest threshold that fires in the rollout; -1 if it was unsafe at the
+        start, 65537 if a reading of the danger failed.
+    success
+        Whether the policy alone reaches the goal in the rollout, with nothing unsafe before.
+    steps
+        How many steps the policy took in it.
+    failures
+        How many readings of the danger failed in it: at most one, after which it need not go on.
+    simulated, checked
+        How many backups were simulated in it, and to check `surely_recoverable()`.
+    lost, error
+        Whether it raised twice, and what. It is then unsafe above the highest danger that it had
+        reached.
+    task
+        What the rollouts are of, as in `Rollouts`.
+
+    Examples
+    --------
+    A car that drives towards a wall, from two to eight steps away:
+
+    >>> import gymnasium
+    >>> class Car(gymnasium.Env):
+    ...     def reset(self, *, seed=None, options=None):
+    ...         super().reset(seed=seed)
+    ...         self.gap = int(self.np_random.integers(2, 9))
+    ...         return self.gap, {}
+    ...     def step(self, action):
+    ...         self.gap -= action
+    ...         return self.gap, 0.0, False, False, {}
+    ...     def save_state(self):
+    ...         return self.gap
+    ...     def restore_state(self, state):
+    ...         self.gap = state
+    ...     def is_unsafe(self):
+    ...         return self.gap < 0
+    >>> drive, stop, danger = lambda gap: 1, lambda gap: 0, lambda gap: 1 / (1 + gap)
+    >>> task = Task(Car, drive, stop, danger, horizon=6, backup_steps=1)
+    >>> rollouts = collect_rollouts(task, seeds=range(4))
+    >>> rollouts
+    ForkedRollouts(4: 1 unsafe without a shield, 0 lost, 24 forks)
+    >>> rollouts.unsafe_at(0.5).sum(), rollouts.fired_at(0.5).sum()
+    (np.int64(0), np.int64(1))
+    >>> rollouts.certify(xi=0.8, delta=0.5).threshold
+    inf
+    >>> rollouts.save("forks.csv")
+    >>> len(ForkedRollouts.load("forks.csv"))
+    4
+    """
+
+    rollout: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    unsafe: NDArray[np.bool_]
+    reached: NDArray[np.int64]
+    success: NDArray[np.bool_]
+    steps: NDArray[np.int64]
+    failures: NDArray[np.int64]
+    simulated: NDArray[np.int64]
+    checked: NDArray[np.int64]
+    lost: NDArray[np.bool_]
+    error: NDArray[np.str_]
+    task: Mapping[str, Json] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int((self.lowest == 0).sum())
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(ForkRow)}
+
+    @property
+    def seed(self) -> NDArray[np.int64]:
+        """The seed of each rollout."""
+        return self.of_rollouts("rollout")
+
+    def of_rollouts(self, column: str) -> NDArray[Any]:
+        """A column about whole rollouts, such as `success` or `steps`: one entry for each.
+
+        Parameters
+        ----------
+        column
+            Its name: one of `columns` but `lowest`, `highest` and `unsafe`, which differ from fork
+            to fork.
+
+        Returns
+        -------
+        ndarray
+            In the order of the seeds.
+        """
+        return np.asarray(self.columns[column][self.lowest == 0])
+
+    def unsafe_at(self, threshold: float) -> NDArray[np.bool_]:
+        """Which rollouts are unsafe if they are shielded at a threshold. Descriptive.
+
+        Parameters
+        ----------
+        threshold
+            The danger from which the backup acts: a multiple of 1/65536 from 0 to 1, +inf for none.
+
+        Returns
+        -------
+        ndarray of bool
+            One entry for each rollout, in the order of the seeds.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not a threshold of the grid.
+        """
+        number = _number_of(threshold)
+        return np.asarray(self.unsafe[(self.lowest <= number) & (number <= self.highest)])
+
+    def fired_at(self, threshold: float) -> NDArray[np.bool_]:
+        """In which rollouts the shield fires at a threshold. Descriptive: together with `success`
+        it says how often the policy reaches its goal and is never stopped.
+
+        Parameters
+        ----------
+        threshold
+            As in `unsafe_at`.
+
+        Returns
+        -------
+        ndarray of bool
+            One entry for each rollout, in the order of the seeds.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not a threshold of the grid.
+        """
+        return self.of_rollouts("reached") >= _number_of(threshold)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a certificate from these rollouts says that it is about."""
+        return about_task(self._recorded)
+
+    @property
+    def _recorded(self) -> dict[str, Json]:
+        return {**self.task, CHECKS: int(self.of_rollouts("checked").sum())}
+
+    def certify(
+        self,
+        *,
+        xi: float,
+        delta: float,
+        start: float = 0.0,
+        bound: Bound = "exact",
+        rate: Rate = "all",
+        about: Mapping[str, Any] | None = None,
+        sample: str | None = None,
+    ) -> ShieldCertificate:
+        """The danger from which to brake, as `certify_forks` certifies it, for rollouts that say
+        what they are of.
+
+        The guarantee and the assumptions are those of `certify_forks`. The horizon stands in the
+        claim, and environment, policy, backup, danger model and the checks of clearance in the
+        provenance, where they are known.
+
+        Parameters
+        ----------
+        xi, delta, start
+            As in `certify_forks`.
+        bound, rate
+            "exact" and "all": forks do not say which states are un-recoverable, so that nothing is
+            known of the unsafe rollouts alone. For others collect with outcome="labels".
+        about
+            What else the certificate is about, as in `certify_forks`.
+        sample
+            What these rollouts are called, as in `certify_forks`.
+
+        Returns
+        -------
+        ShieldCertificate
+            As from `certify_forks`. A refusal has `certified` False and the threshold -inf.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            As from `certify_forks`; for another `bound` or `rate`.
+        """
+        if bound != "exact" or rate != "all":
+            named = f"bound={bound!r}" if bound != "exact" else f"rate={rate!r}"
+            raise InvalidValueError(
+                f"{named} is about rollouts that have an un-recoverable state, which forks do not "
+                'look for: leave it out, or collect new rollouts with outcome="labels".'
+            )
+        said = about_texts(about)
+        return certify_forks(
+            self.rollout,
+            self.lowest,
+            self.highest,
+            self.unsafe,
+            xi=xi,
+            delta=delta,
+            start=start,
+            horizon=self.task.get("horizon"),
+            about={**self.about, **said},
+            sample=sample,
+        )
+
+    def tally(self) -> Tally:
+        """The counts that a shield is certified from.
+
+        Returns
+        -------
+        Tally
+            For `certify_forks`, alone or added to those of other collections.
+        """
+        return Tally.count(FORKS, self.rollout, self.lowest, self.highest, self.unsafe)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it: a name that ends in .npz, .csv or .tsv.
+
+        Raises
+        ------
+        InvalidValueError
+            If the name ends in something else.
+        UnwritableFileError
+            If the file cannot be written.
+        """
+        write_table(path, self.columns, self._recorded if self.task else None)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ForkedRollouts:
+        """Read the table from a file that `save` wrote, or from the folder of a complete
+        collection.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        ForkedRollouts
+            The table.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not such a table, or parts of the collection are missing or cannot be read.
+        """
+        is_folder = Path(path).is_dir()
+        columns = read_columns(path, ForkRow, _FORKED)
+        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
+
+    def __repr__(self) -> str:
+        alone = int(self.unsafe_at(np.inf).sum())
+        return (
+            f"ForkedRollouts({len(self)}: {alone} unsafe without a shield, "
+            f"{int(self.of_rollouts('lost').sum())} lost, {len(self.rollout)} forks)"
+        )
+
+
+_FORKED = "forked rollouts"
+
+
+def _number_of(threshold: float) -> int:
+    """The number of a threshold of the grid."""
+    number = float(threshold) * (NEVER - 1)
+    if number == np.inf:
+        return NEVER
+    if not (0 <= number < NEVER and number.is_integer()):
+        raise InvalidValueError(
+            f"threshold={threshold} is not one that forks know: expected j / 65536 from 0 to 1, or "
+            "+inf. That of a certificate is."
+        )
+    return int(number)
+
+
+@overload
+def collect_rollouts(
     environment: Task | Environment,
     policy: Any = None,
     backup: Any = None,
     danger: Any = None,
     *,
     seeds: Any,
+    outcome: Literal["forks"] = "forks",
+    trust_clearance: bool = True,
+    check_clearance: float = 0.02,
+    name: str = "",
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    chunk: int = 32,
+    progress: Progress | None = None,
+    **task: Unpack[TaskOptions],
+) -> ForkedRollouts: ...
+
+
+@overload
+def collect_rollouts(
+    environment: Task | Environment,
+    policy: Any = None,
+    backup: Any = None,
+    danger: Any = None,
+    *,
+    seeds: Any,
+    outcome: Literal["labels"],
     follow_through: bool = False,
     trust_clearance: bool = True,
     check_clearance: float = 0.02,
@@ -305,21 +633,50 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     chunk: int = 32,
     progress: Progress | None = None,
     **task: Unpack[TaskOptions],
-) -> Rollouts:
-    """Roll out a policy without its shield and label the first un-recoverable state of each
-    rollout: what `certify_shield` needs.
+) -> Rollouts: ...
 
-    Every seed gives exactly one row, however its rollout ends, so that no rollout counts more for
-    being short. The row depends on the seed alone, to the bit, not on the number of workers or on
-    what was run before. The guarantee needs seeds that were fixed beforehand, and an environment
-    that draws room, start and noise from `reset(seed=seed)`.
 
-    A state is un-recoverable if the policy's step from it is unsafe, or the backup from where that
-    step leads does not come to rest safely. That is found by one simulation of the backup with
-    noise of its own, past the horizon and past termination, and passed over where the environment
-    says `surely_recoverable()`. From the start the backup must be safe at once: where it is not,
-    the rollout is lost, unsafe with score -inf. One that raises is run again in a new environment,
-    and if it raises again it is lost.
+def collect_rollouts(  # noqa: PLR0913, RUF100
+    environment: Task | Environment,
+    policy: Any = None,
+    backup: Any = None,
+    danger: Any = None,
+    *,
+    seeds: Any,
+    outcome: Outcome = "forks",
+    follow_through: bool = False,
+    trust_clearance: bool = True,
+    check_clearance: float = 0.02,
+    keep_frames: bool | float = False,
+    name: str = "",
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    chunk: int = 32,
+    progress: Progress | None = None,
+    **task: Unpack[TaskOptions],
+) -> ForkedRollouts | Rollouts:
+    """Roll out a policy without its shield, and fork each rollout wherever its danger rises: what
+    `certify_forks` needs. Or label its first un-recoverable state: what `certify_shield` needs.
+
+    Every seed gives exactly one rollout, however it ends, so that none counts more for being short.
+    It depends on the seed alone, to the bit, not on the number of workers or on what was run
+    before. The guarantee needs seeds that were fixed beforehand, and an environment that draws
+    room, start and noise from `reset(seed=seed)`.
+
+    *Forks*: at each step at which the running maximum of the danger rises, the backup is simulated
+    from there, with noise of its own; so the outcome of the shielded rollout is known at every
+    threshold. At its end the rollout is handed over to the backup once more, unless it has come to
+    rest (`rests_when_terminated`). A fork that does not come to rest in time is unsafe. One rollout
+    that raises is run again in a new environment, and if it raises again it is lost: unsafe above
+    the highest danger that it had reached.
+
+    *Labels* are for the paper's method, for rates among the unsafe rollouts and for training a
+    danger model. A state is un-recoverable if the policy's step from it is unsafe, or the backup
+    from where that step leads does not come to rest safely. That is found by one simulation of the
+    backup with noise of its own, past the horizon and past termination. From the start the backup
+    must be safe at once: where it is not, or where a rollout raises twice, it is lost, unsafe with
+    score -inf. Neither forks nor labels simulate the backup where the environment says
+    `surely_recoverable()`.
 
     Parameters
     ----------
@@ -327,12 +684,16 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         A `Task`; or its environment, with `policy`, `backup`, `danger` and the keywords of `Task`,
         `horizon` at least, beside it.
     policy, backup, danger
-        As in `Task`. Without a danger model, scores are NaN, and frames can be kept to train one.
+        As in `Task`. Forks need a danger model. Without one, the scores of labels are NaN, and
+        frames can be kept to train one.
     seeds
         One for each rollout, no two the same: `range(20_000)`.
+    outcome
+        "forks", or "labels". With the same simulations forks count at most as many unsafe rollouts
+        at every threshold, and take fewer steps of the simulator.
     follow_through
-        Whether a rollout goes on after its first un-recoverable state, to see what happens. Labels
-        and scores stay the same.
+        With labels: whether a rollout goes on after its first un-recoverable state, to see what
+        happens. Labels and scores stay the same.
     trust_clearance
         Whether `surely_recoverable()` is believed. If it is sound for this very backup, only
         `simulated` and `checked` change.
@@ -341,8 +702,8 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         drawn by the seed. The last such state of each rollout is always simulated. The first one
         from which the backup is unsafe ends the whole collection with an error. 0 checks nothing.
     keep_frames
-        Whether observations and labels are kept in `folder`, to be read by `Frames.load`. A
-        fraction keeps that share of the recoverable frames, and all others.
+        With labels: whether observations and labels are kept in `folder`, to be read by
+        `Frames.load`. A fraction keeps that share of the recoverable frames, and all others.
     name
         What else tells this collection from others, such as the version of the policy. A folder is
         resumed under its name only.
@@ -364,15 +725,15 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
 
     Returns
     -------
-    Rollouts
-        A row for each seed, in their order.
+    ForkedRollouts or Rollouts
+        Those of all seeds, in their order: the first for forks, the second for labels.
 
     Raises
     ------
     InvalidTypeError, InvalidValueError
-        If an argument is not what it should be; if the rehearsal finds what would make wrong rows;
-        if a simulated backup contradicts `surely_recoverable()`; if `folder` holds rollouts of
-        another task, or of one that cannot be told from others.
+        If an argument is not what it should be, or goes with labels alone; if the rehearsal finds
+        what would make wrong rows; if a simulated backup contradicts `surely_recoverable()`; if
+        `folder` holds rollouts of another task, or of one that cannot be told from others.
     MissingDependencyError
         If gymnasium or joblib is not installed.
 
@@ -401,13 +762,13 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     ...     backup_steps=20,
     ... )
     >>> rollouts
-    Rollouts(60: 14 unsafe, 0 of them lost)
-    >>> from pacbound import certify_shield
-    >>> certificate = certify_shield(rollouts.score, rollouts.unsafe, xi=0.1, delta=0.05)
+    ForkedRollouts(60: 14 unsafe without a shield, 0 lost, 303 forks)
+    >>> certificate = rollouts.certify(xi=0.1, delta=0.05)
     >>> print(f"{certificate.threshold:.2f}")
     0.69
     """
     whole = task_of(environment, policy, backup, danger, task)
+    _require_fitting(outcome, whole, follow_through=follow_through, keep_frames=keep_frames)
     recording = Recording(
         bool(follow_through),
         bool(trust_clearance),
@@ -416,10 +777,39 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     # Before anything is run: objects may keep counts of what they were asked.
-    plan = {**whole.plan(), **asdict(recording), "kind": "rollouts", "name": str(name)}
+    kind, job = (_FORKED, _forked_chunk) if outcome == "forks" else ("rollouts", _chunk)
+    plan = {**whole.plan(), **asdict(recording), "kind": kind, "name": str(name)}
     rehearse(whole, fixed, trust_clearance=trust_clearance)
-    rows = collect(partial(_chunk, whole, recording), fixed, workers, plan)
-    return Rollouts(**rows, task=known_task(plan))
+    rows = collect(partial(job, whole, recording), fixed, workers, plan)
+    made: Any = ForkedRollouts if outcome == "forks" else Rollouts
+    found: ForkedRollouts | Rollouts = made(**rows, task=known_task(plan))
+    return found
+
+
+def _require_fitting(outcome: Any, task: Task, **labels: Any) -> None:
+    """Raise unless the outcome is one, and goes with the task and with what labels alone take."""
+    if outcome not in ("forks", "labels"):
+        raise InvalidValueError(f'outcome={outcome!r}: expected "forks" or "labels".')
+    for name in (name for name, value in labels.items() if value and outcome == "forks"):
+        raise InvalidTypeError(f'{name} goes with labels: pass outcome="labels", or leave it out.')
+    if outcome == "forks" and task.danger is None:
+        raise InvalidTypeError(
+            "danger is None: rollouts fork where the danger rises. Pass a danger model; to collect "
+            'what one is trained on pass outcome="labels".'
+        )
+
+
+def _forked_chunk(
+    task: Task, recording: Recording, seeds: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    tried: dict[int, Forking] = {}
+
+    def lost(seed: int, error: str) -> list[ForkRow]:
+        return tried.get(seed, Forking(seed)).rows(lost=True, error=error)
+
+    results = each_seed(task, seeds, partial(fork_out, task, recording, tried), lost)
+    columns = columns_of([row for rows in results for row in rows])
+    return {f"{ROWS}{name}": column for name, column in columns.items()}
 
 
 def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

@@ -1,5 +1,10 @@
-"""One rollout of a policy without a shield, its label, the first un-recoverable state, and the
-frames that are kept of it to train a danger model on.
+"""One rollout of a policy without a shield: its forks, or its label, the first un-recoverable
+state, and the frames that are kept of it to train a danger model on.
+
+A rollout forks wherever the running maximum of its danger rises: the backup is simulated from
+there, and what becomes of it holds for all thresholds that are reached there first. At its end it
+is handed over to the backup once more, unless it has come to rest, so that "unsafe" means what it
+means for labels.
 
 State x_t is un-recoverable if the policy's step from it is unsafe, or if the backup from x_{t+1}
 does not come to rest safely. So a label costs at most one simulated backup, which has noise of its
@@ -12,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +27,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.shield.rollouts.files import FRAMES, complete_parts, joined, read_part
 from pacbound.shield.rollouts.task import START, Role, Task, read_danger, stream
 from pacbound.shield.rollouts.world import WHOLE, UnsoundClearanceError, World, flattened
+from pacbound.tally.questions.forked_rollouts import NEVER
 
 _OBSERVATION = "observation/"
 
@@ -44,6 +50,26 @@ class RolloutRow:
     failures: int = 0
     simulated: int = 0
     checked: int = 0
+    error: str = ""
+
+
+@dataclass
+class ForkRow:
+    """What is recorded of one fork of a rollout, with what is known of the whole rollout: a line of
+    `ForkedRollouts`, where each entry is explained.
+    """
+
+    rollout: int
+    lowest: int
+    highest: int
+    unsafe: bool
+    reached: int
+    success: bool = False
+    steps: int = 0
+    failures: int = 0
+    simulated: int = 0
+    checked: int = 0
+    lost: bool = False
     error: str = ""
 
 
@@ -136,6 +162,74 @@ def roll_out(
     return row, frames
 
 
+@dataclass
+class Forking:
+    """The forks of one rollout as they are found: the thresholds of each, by their numbers, and
+    whether it is unsafe. `reached` is the number of the highest that fires.
+    """
+
+    seed: int
+    found: list[tuple[int, int, bool]] = field(default_factory=list)
+    reached: int = -1
+
+    def holds(self, highest: int, *, unsafe: bool) -> None:
+        """Note what holds from the threshold after those of the last fork up to `highest`."""
+        if highest > self._last:
+            self.found.append((self._last + 1, highest, unsafe))
+
+    @property
+    def _last(self) -> int:
+        return self.found[-1][1] if self.found else -1
+
+    def rows(self, **known: Any) -> list[ForkRow]:
+        """A row for each fork; what no fork says anything about is unsafe."""
+        self.holds(NEVER, unsafe=True)
+        return [
+            ForkRow(self.seed, lowest, highest, unsafe, self.reached, **known)
+            for lowest, highest, unsafe in self.found
+        ]
+
+
+def fork_out(
+    task: Task, recording: Recording, tried: dict[int, Forking], world: World, seed: int
+) -> list[ForkRow]:
+    """The forks of the rollout of one seed. What was found before an error stays in `tried`."""
+    forking = tried[seed] = Forking(seed)
+    observation = deepcopy(world.reset(seed))
+    labeller = Labeller(world, task, seed, recording)
+    readings, policy, known = task.readings_of(seed), task.policy_of(seed), dict[str, Any]()
+    unsafe = world.is_unsafe()
+    for step in range(0 if unsafe else task.horizon):
+        cell = _cell(read_danger(readings, observation))
+        if cell > forking.reached:
+            recovers = labeller.recovers(deepcopy(observation), step)
+            forking.holds(cell, unsafe=not recovers)
+            forking.reached = cell
+        if cell == NEVER:
+            break
+        outcome = world.step(policy.act(observation))
+        observation, unsafe = deepcopy(outcome.observation), world.is_unsafe()
+        known["steps"] = step + 1
+        if not unsafe and task.succeeded(world, outcome.info):
+            known["success"] = True
+        is_over = outcome.terminated or outcome.truncated or step + 1 == task.horizon
+        if is_over and not unsafe:
+            last = outcome.observation
+            unsafe = not labeller.recovers(last, step + 1, terminated=outcome.terminated)
+        if is_over or unsafe:
+            break
+    forking.holds(NEVER, unsafe=unsafe)
+    labeller.finish()
+    if readings is not None:
+        known["failures"] = readings.failures
+    return forking.rows(**known, simulated=labeller.simulated, checked=labeller.checked)
+
+
+def _cell(danger: float) -> int:
+    """The number of the highest threshold that a danger reaches; a failed reading fires at all."""
+    return NEVER if np.isnan(danger) else int(danger * (NEVER - 1))
+
+
 def _followed(
     row: RolloutRow, observation: Any, labeller: Labeller, recording: Recording
 ) -> list[Frame]:
@@ -208,7 +302,9 @@ class Frames:
     ...         return self.gap < 0
     >>> from pacbound.shield import Task, collect_rollouts
     >>> task = Task(Car, policy=lambda gap: 1, backup=lambda gap: 0, horizon=9, backup_steps=1)
-    >>> _ = collect_rollouts(task, seeds=[0], keep_frames=True, folder="frames")
+    >>> _ = collect_rollouts(
+    ...     task, seeds=[0], outcome="labels", keep_frames=True, folder="frames"
+    ... )
     >>> frames = Frames.load("frames")
     >>> frames.observations.ravel().tolist(), frames.unrecoverable.tolist()
     ([3, 2, 1, 0], [False, False, False, True])
@@ -226,7 +322,7 @@ class Frames:
         Parameters
         ----------
         folder
-            That of `collect_rollouts(..., keep_frames=True, folder=folder)`.
+            That of `collect_rollouts(..., outcome="labels", keep_frames=True, folder=folder)`.
 
         Returns
         -------

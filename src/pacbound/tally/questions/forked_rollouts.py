@@ -36,7 +36,7 @@ TURNS: Final = {"safe": "turns_safe", "unsafe": "turns_unsafe"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForkedRollouts(Question):
+class ForkIntervals(Question):
     """How many rollouts turn safe or unsafe above each fine cell of the danger.
 
     Examples
@@ -136,7 +136,7 @@ def _require_covered(
             )
 
 
-FORKS = ForkedRollouts(
+FORKS = ForkIntervals(
     kind="forks",
     what="A table of forks",
     columns=(
