@@ -260,7 +260,7 @@ def test_simulated_backups_leave_the_memory_of_a_policy_as_it_is(policy: Any, re
     env = partial(Car, slip=0.2) if restore == "own" else Foreign
     unsafe = None if restore == "own" else "crashed"
     task = Task(env, policy, Remembers(), danger, horizon=40, restore=restore, unsafe=unsafe)
-    rollouts = collect_rollouts(task, seeds=range(60), follow_through=True)
+    rollouts = labelled(task, seeds=range(60), follow_through=True)
     driven = run_shielded(task, certificate_or_thresholds=np.inf, seeds=range(60))
     # The policy alone, of which no backup was simulated, takes the same steps to the same end.
     kept = ~rollouts.lost

@@ -13,9 +13,11 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
+from tests.shield.cars import labelled
+
 from pacbound import Shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield import Task, VectorShield, collect_rollouts, run_shielded
+from pacbound.shield import Task, VectorShield, run_shielded
 from pacbound.shield.gym import ShieldWrapper
 
 
@@ -76,13 +78,13 @@ def test_a_model_is_asked_as_stable_baselines3_asks_it(model: Any) -> None:
 
 def test_rollouts_of_a_model_follow_from_their_seeds(model: Any) -> None:
     task = pole(partial(model.predict, deterministic=True))
-    rollouts = collect_rollouts(task, seeds=range(6), follow_through=True)
+    rollouts = labelled(task, seeds=range(6), follow_through=True)
     driven = run_shielded(task, certificate_or_thresholds=np.inf, seeds=range(6))
     assert not rollouts.lost.any()
     assert rollouts.steps.tolist() == driven.steps.tolist()
     assert rollouts.collided.tolist() == driven.unsafe.tolist()
     with pytest.raises(InvalidValueError, match="deterministic=True"):
-        collect_rollouts(pole(model.predict), seeds=range(6))
+        labelled(pole(model.predict), seeds=range(6))
 
 
 def test_a_function_around_a_recurrent_model_is_refused_and_a_plain_one_is_not(model: Any) -> None:
@@ -135,5 +137,5 @@ def test_highway_env_is_restored_by_a_copy() -> None:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        copied = collect_rollouts(task, seeds=range(2))
+        copied = labelled(task, seeds=range(2))
     assert not copied.lost.any()

@@ -539,7 +539,7 @@ class Certificate:
         if not about:
             return []
         width = max(map(len, about))
-        kind = self.kind.partition("-")[0]
+        kind = "certificate" if self.kind.endswith("s") else self.kind.partition("-")[0]
         return [
             f"About this {kind} (as its maker says, no part of the claim):",
             *(f"  {name:{width}}  {text}" for name, text in sorted(about.items())),

@@ -355,7 +355,7 @@ class ForkedRollouts:
     >>> task = Task(Car, drive, stop, danger, horizon=6, backup_steps=1)
     >>> rollouts = collect_rollouts(task, seeds=range(4))
     >>> rollouts
-    ForkedRollouts(4: 1 unsafe without a shield, 0 lost, 24 forks)
+    ForkedRollouts(4: 1 unsafe without a shield, 0 lost, 28 forks)
     >>> rollouts.unsafe_at(0.5).sum(), rollouts.fired_at(0.5).sum()
     (np.int64(0), np.int64(1))
     >>> rollouts.certify(xi=0.8, delta=0.5).threshold
@@ -745,9 +745,9 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     >>> import gymnasium
     >>> class Pole(gymnasium.Wrapper):
     ...     def save_state(self):
-    ...         return self.unwrapped.state
+    ...         return self.unwrapped.state, self.unwrapped.steps_beyond_terminated
     ...     def restore_state(self, state):
-    ...         self.unwrapped.state = state
+    ...         self.unwrapped.state, self.unwrapped.steps_beyond_terminated = state
     ...     def is_unsafe(self):
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
@@ -762,7 +762,7 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     ...     backup_steps=20,
     ... )
     >>> rollouts
-    ForkedRollouts(60: 14 unsafe without a shield, 0 lost, 303 forks)
+    ForkedRollouts(60: 14 unsafe without a shield, 0 lost, 468 forks)
     >>> certificate = rollouts.certify(xi=0.1, delta=0.05)
     >>> print(f"{certificate.threshold:.2f}")
     0.69

@@ -195,7 +195,7 @@ class Task:
     ...     backup_steps=20,
     ... )
     >>> from pacbound.shield import check_label, collect_rollouts, run_shielded
-    >>> rollouts = collect_rollouts(task, seeds=range(60))
+    >>> rollouts = collect_rollouts(task, seeds=range(60), outcome="labels")
     >>> rollouts
     Rollouts(60: 14 unsafe, 0 of them lost)
     >>> rollouts.first_unrecoverable[:5].tolist()
