@@ -57,6 +57,4 @@ def _files() -> dict[str, frozenset[str]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_is_named_by_its_own_module_alone(kind: str) -> None:
     files = {name for name, texts in _files().items() if kind in texts}
-    assert {name for name in files if not name.startswith(ELSEWHERE)} == ALSO_NAMES.get(
-        kind, set()
-    )
+    assert {name for name in files if not name.startswith(ELSEWHERE)} == ALSO_NAMES.get(kind, set())
