@@ -285,6 +285,41 @@ def test_a_forecast_is_near_what_comes(models: int) -> None:
     assert 0.4 * told < ahead.labels < 2.5 * told
 
 
+def test_a_forecast_goes_on_with_the_trend() -> None:
+    """The first rows lose hardly anything, those with low scores much."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(2000)
+    slow = rng.integers(3, 6, 2000)
+    fast = np.where(rng.random(2000) < 0.4 * (1 - scores), slow - 2, slow)
+    grades = np.column_stack([fast, slow]).astype(float)
+    session = graded_session(scores, xi=0.05, delta=0.05)
+    full = certify_cascade(scores, quality=grades, **SCALE, xi=0.05, delta=0.05).exit_rates[0]
+    rows = session.ask(800)
+    session.tell(rows, quality=grades[rows])
+    ahead = session.forecast()
+    assert ahead is not None
+    assert abs(ahead.exit_rates[0] - full) < 0.12
+
+
+def test_the_report_speaks_of_quality() -> None:
+    session = graded_session([0.9] * 60)
+    session.tell(range(60), quality=[[4, 4]] * 60)
+    certificate = session.certificate()
+    numbers = dict(certificate.by.numbers(certificate))
+    assert numbers["What xi bounds"] == "the quality lost against the slow model"
+    assert "Quality lost, as seen" in numbers
+    walk, *_ = certificate.figures()
+    assert walk.panels[0].y.label == "Quality lost, as seen"
+
+
+def test_a_file_s_columns_are_recorded_with_its_ids(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("who,c\n" + "".join(f"row {place},0.9\n" for place in range(60)))
+    session = graded_session("c", data=path, row_ids="who")
+    columns = session.certificate().provenance.columns
+    assert columns == {"confidence": "c", "row_ids": "who"}
+
+
 def test_what_is_off_the_scale_is_refused_and_nothing_is_taken_in() -> None:
     session = graded_session([0.9, 0.8, 0.7])
     plain = graded_session([0.9, 0.8, 0.7], quality_scale=None)

@@ -51,6 +51,7 @@ def loss_along_walk(
     title: str = "The walk",
     caption: str | None = None,
     differ: bool = False,
+    lost: str = "Accuracy",
 ) -> Figure:
     """The loss against the share of rows that exit early; of several fast models, who answers.
 
@@ -66,6 +67,8 @@ def loss_along_walk(
         As for `Figure`; the caption has a default.
     differ
         Whether answers that differ are counted in place of losses: none makes up for another.
+    lost
+        What is lost: accuracy, or the quality of graded answers.
 
     Returns
     -------
@@ -82,9 +85,9 @@ def loss_along_walk(
     thresholds, exits = (
         np.atleast_2d(np.asarray(part, dtype=np.float64)) for part in (walk.thresholds, walk.exits)
     )
-    lost, gained = (np.asarray(part, dtype=np.float64) for part in (walk.lost, walk.gained))
+    losses, gained = (np.asarray(part, dtype=np.float64) for part in (walk.lost, walk.gained))
     rows = max(walk.rows, 1)
-    share, loss = exits.sum(axis=0) / rows, (lost - gained) / rows
+    share, loss = exits.sum(axis=0) / rows, (losses - gained) / rows
     what = "answers that differ" if differ else "lost less gained"
     seen = f"{what}, as seen (no guarantee)"
     marks: list[Mark] = []
@@ -95,7 +98,7 @@ def loss_along_walk(
         at = share[certified_at], loss[certified_at]
         marks.append(Dots(*at, "certified", "at the thresholds of the certificate"))
     x = Axis.around("Rows that exit early (share)", share, within=UNIT, percent=True)
-    up = "Answers that differ, as seen" if differ else "Accuracy lost, as seen"
+    up = "Answers that differ, as seen" if differ else f"{lost} lost, as seen"
     y = Axis.around(up, [0.0, *loss, asked.value], percent=True)
     panels = [Panel(y, marks)]
     names = walk.models or _names(len(exits))
@@ -109,7 +112,7 @@ def loss_along_walk(
         [
             Column("Thresholds", [_written(step) for step in thresholds.T], "text"),
             *_exit_columns(names, exits),
-            *_lost_columns(lost, gained, loss, differ=differ),
+            *_lost_columns(losses, gained, loss, differ=differ),
         ],
         [] if certified_at is None else [certified_at],
     )

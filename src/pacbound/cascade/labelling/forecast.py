@@ -3,7 +3,8 @@ covers.
 
 The session is played on: rows are asked for as it would, and their labels lose, gain and are
 declined in the shares seen so far, spread evenly. One loss is added to those seen, so that the
-first few labels do not forecast too much.
+first few labels do not forecast too much. Where answers are graded, every row may lose, and those
+with lower scores lose more: the trend of those seen goes on, as far as it is sure.
 """
 
 from __future__ import annotations
@@ -101,22 +102,48 @@ class LabelRates:
 @dataclass(frozen=True, eq=False)
 class GradeRates:
     """The qualities of the rows that were graded or declined, of each model in a column, and one
-    row in which all is lost.
+    row in which all is lost; and how much more an exit loses for each cell that its score is lower.
     """
 
     qualities: Floats
+    slopes: Floats
+    means: Floats
 
     @classmethod
-    def seen(cls, told: Floats, declined: int) -> Self:
-        """Those of rows with the qualities `told`; of the declined ones none is known."""
+    def seen(cls, told: Floats, cells: Integers, declined: int) -> Self:
+        """Those of rows with the qualities `told`, in the cells of their scores; of the declined
+        ones none is known.
+        """
         lost = np.append(np.zeros(told.shape[1] - 1), 1.0)
         unknown = np.full((declined, told.shape[1]), np.nan)
-        return cls(np.concatenate([told, lost[None], unknown]))
+        slopes = [
+            _slope(column.astype(np.float64), told[:, -1] - told[:, m])
+            for m, column in enumerate(cells.T)
+        ]
+        means = cells.mean(axis=0) if len(cells) else np.zeros(len(slopes))
+        return cls(np.concatenate([told, lost[None], unknown]), np.array(slopes), means)
 
-    def of_rows(self, first: int, count: int) -> Floats:
-        """Qualities like these for further rows, the `first` of them being the first-th."""
-        chosen = (_spread(first, count) * len(self.qualities)).astype(np.int64)
-        return np.asarray(self.qualities[chosen])
+    def of_rows(self, first: int, cells: Integers) -> Floats:
+        """Qualities like these for further rows in these cells, the `first` of them being the
+        first-th. Rows are asked for from the top down, where exits lose least.
+        """
+        chosen = (_spread(first, len(cells)) * len(self.qualities)).astype(np.int64)
+        found = self.qualities[chosen].copy()
+        found[:, :-1] = np.clip(found[:, :-1] - self.slopes * (cells - self.means), 0.0, 1.0)
+        return found
+
+
+def _slope(cells: Floats, lost: Floats) -> float:
+    """How the loss changes with the cell, by least squares, and nearer to 0 the less sure it is."""
+    known = ~np.isnan(lost)
+    x, y = cells[known] - cells[known].mean() if known.any() else cells[known], lost[known]
+    spread = float(x @ x)
+    if len(x) < FEWEST_LABELS or not spread:
+        return 0.0
+    slope = float(x @ y) / spread
+    rest = y - y.mean() - slope * x
+    error = float(rest @ rest) / (len(x) - 2) / spread
+    return slope * max(0.0, 1.0 - error / slope**2) if slope else 0.0
 
 
 def _spread(first: int, count: int) -> Floats:

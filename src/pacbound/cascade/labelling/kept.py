@@ -435,10 +435,11 @@ class ByQuality:
         """At which exits more could be told; (exits, rows)."""
         return self._at_exits(places, told) > ONLY_SLOW
 
-    def imagined(self, order: Integers, told: Told, declined: int) -> Imagined:  # noqa: ARG002
+    def imagined(self, order: Integers, told: Told, declined: int) -> Imagined:
         """Qualities of further rows that are like those `told`."""
-        rates = GradeRates.seen(told, declined)
-        return lambda places, first: rates.of_rows(first, len(places))
+        cells = self._rows.cells
+        rates = GradeRates.seen(told, cells[order], declined)
+        return lambda places, first: rates.of_rows(first, cells[places])
 
     def _at_exits(self, places: Integers, told: Told) -> Integers:
         rows = self._rows

@@ -194,7 +194,7 @@ class LabelSession:
         columns = {"confidence": confidence, "prediction": prediction}
         by = {**columns, "row_ids": rows.get("row_ids")}
         found = session_rows(by, slow_confidence, data, reading, graded)
-        self._begin(found, asked, costs, reading.rule, recorded_columns(columns, data))
+        self._begin(found, asked, costs, reading.rule, recorded_columns(by, data))
 
     def _begin(
         self,
@@ -750,7 +750,7 @@ class LabelSession:
         session = cls.__new__(cls)
         # A name of its own that rows too alike to be named were given goes on.
         found = replace(found, tally=replace(found.tally, sources=kept.sources))
-        session._begin(found, kept.asked, kept.costs, kept.rule, recorded_columns(columns, data))
+        session._begin(found, kept.asked, kept.costs, kept.rule, recorded_columns(by, data))
         if kept.told:
             told = session._by.unlisted(list(kept.told.values()))
             session._take(_row_numbers(list(kept.told), found.tally.rows), told, "labels")

@@ -388,7 +388,7 @@ def _listed(thresholds: Sequence[float]) -> str:
 
 
 _BOUNDED: Final = {
-    "loss": "the accuracy lost against the slow model",
+    "loss": "the {lost} lost against the slow model",
     "differ": "the share of answers that differ from the slow model's",
 }
 
@@ -398,7 +398,7 @@ def numbers(certificate: CascadeCertificate) -> list[tuple[str, str]]:
     found = [
         ("Rows counted", f"{certificate.n:,}"),
         ("xi: what may be lost, or differ", share(certificate.xi, "up").text),
-        ("What xi bounds", _BOUNDED[certificate.bounded]),
+        ("What xi bounds", _BOUNDED[certificate.bounded].format(lost=_lost(certificate.graded))),
         ("delta: the chance that the claim is wrong", share(certificate.delta, "up").text),
     ]
     if certificate.group_thresholds != "own":
@@ -411,7 +411,8 @@ def numbers(certificate: CascadeCertificate) -> list[tuple[str, str]]:
         costs = "; ".join(Quantity(cost, "amount").text for cost in certificate.costs)
         found.append(("Cost of a row, by the model that answers", costs))
     rates = "; ".join(f"{rate:.2%}" for rate in certificate.exit_rates.tolist())
-    lost = "Answers that differ" if certificate.bounded == "differ" else "Accuracy lost"
+    lost = f"{_lost(certificate.graded).capitalize()} lost"
+    lost = "Answers that differ" if certificate.bounded == "differ" else lost
     found += [
         ("Rows that exit early, by exit, as seen", rates),
         (f"{lost}, as seen", f"{certificate.observed_error_increase:.2%}"),
@@ -442,4 +443,5 @@ def figure(certificate: CascadeCertificate, group: CascadeGroup) -> Figure | Non
         certified_at=at if certificate.certified else None,
         title="The walk" if group.name is None else f"The walk: {group.name}",
         differ=certificate.bounded == "differ",
+        lost=_lost(certificate.graded).capitalize(),
     )
