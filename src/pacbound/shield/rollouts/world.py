@@ -163,6 +163,9 @@ RESTORES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+_OPTIONAL = ("is_stopped", "surely_recoverable")
+
+
 class World:
     """One environment that says what is unsafe, and is restored in the way that is named."""
 
@@ -173,6 +176,8 @@ class World:
         self._unsafe = unsafe
         self._info: Mapping[str, Any] = {}
         self._has_stepped = False
+        self._asked: Any = None
+        self._found: dict[str, Any] = {}
         if unsafe is None:
             required_owner(env, "is_unsafe")
 
@@ -196,7 +201,7 @@ class World:
     def is_unsafe(self) -> bool:
         """Whether anything unsafe happened in the last step, or holds right after the reset."""
         if self._unsafe is None:
-            return bool(owner(self.env, "is_unsafe").is_unsafe())
+            return bool(self._layer("is_unsafe").is_unsafe())
         answer = self._answer(self._unsafe)
         # Many environments say nothing about the reset; after a step, silence is not safety.
         if answer is None and self._has_stepped:
@@ -218,25 +223,29 @@ class World:
     @property
     def knows_standstill(self) -> bool:
         """Whether the environment can say that it stands still."""
-        return self._optional("is_stopped") is not None
+        return self._layer("is_stopped") is not None
 
     def is_stopped(self) -> bool:
         """Whether it stands still; False if it cannot say."""
-        motion = self._optional("is_stopped")
+        motion = self._layer("is_stopped")
         return motion is not None and bool(motion.is_stopped())
 
     def surely_recoverable(self) -> bool:
         """Whether the backup is certainly safe from here; False if it cannot say."""
-        clearance = self._optional("surely_recoverable")
+        clearance = self._layer("surely_recoverable")
         return clearance is not None and bool(clearance.surely_recoverable())
 
-    def _optional(self, method: str) -> Any:
-        """The layer that has a method, unless a wrapper around it may make it untrue by a state of
-        its own, such as one that delays actions.
+    def _layer(self, method: str) -> Any:
+        """The layer that has a method. What is optional counts only where no wrapper around it may
+        make it untrue by a state of its own, such as one that delays actions.
         """
-        layers = (x for x in _layers(self.env) if not isinstance(x, _HARMLESS))
-        own = owner(self.env, "save_state", "restore_state")
-        return owner(self.env, method, down_to=own if self._is_own else next(layers))
+        env = self.env
+        if env is not self._asked:  # a copy has layers of its own
+            layers = (x for x in _layers(env) if not isinstance(x, _HARMLESS))
+            inmost = owner(env, "save_state", "restore_state") if self._is_own else next(layers)
+            found = {name: owner(env, name, down_to=inmost) for name in _OPTIONAL}
+            self._asked, self._found = env, {**found, "is_unsafe": owner(env, "is_unsafe")}
+        return self._found[method]
 
     def set_noise(self, noise: np.random.SeedSequence) -> None:
         """Let the environment draw from another stream from now on."""
@@ -253,7 +262,8 @@ class World:
 
     def save(self) -> Any:
         """All that the rollout goes on from, for an excursion that begins there."""
-        return self._states().save_state(), self._bits.state, self._info, self._has_stepped
+        state = self._states().save_state()
+        return state, self._bits.state, dict(self._info), self._has_stepped
 
     def _restore_to(self, saved: Any) -> None:
         state, noise, self._info, self._has_stepped = saved
