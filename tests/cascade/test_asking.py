@@ -220,7 +220,7 @@ def test_a_request_that_takes_too_long_is_sent_again() -> None:
         await asyncio.sleep(60 if len(calls) == 1 else 0)
         return "answer"
 
-    asking = Asking(timeout=0.05, pause=0)
+    asking = Asking(timeout=0.5, pause=0)
     assert asyncio.run(asking.awaited(slow_at_first, RuntimeError)) == "answer"
     assert len(calls) == 2
 

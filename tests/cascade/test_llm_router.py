@@ -204,7 +204,7 @@ def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
     arguments = [step, "sample.csv", "-o", "out.csv", "--text", "message", "--small", "small"]
     arguments += ["--large", "large", "--classes", ",".join(CLASSES), "--concurrency", "4", *more]
     process = subprocess.Popen(
-        [sys.executable, "-c", script, *arguments, "--per-second", "100"],
+        [sys.executable, "-c", script, *arguments, "--per-second", "40"],
         cwd=tmp_path,
         env={**os.environ, "OPENAI_BASE_URL": server.address, "OPENAI_API_KEY": "not a key"},
         stderr=subprocess.DEVNULL,

@@ -139,7 +139,8 @@ class Asking:
     pause : float, default=1.0
         Seconds before the first repetition at the most; the time doubles with each.
     longest_wait : float, default=60.0
-        The most seconds between two tries. A server that asks for more is not asked again.
+        The most seconds that the wait grows to, and the most that a server may ask for: one that
+        asks for more is not asked again.
     retry_if : callable, optional
         Says of an exception whether another try is worth it. If left out: errors with an HTTP
         status are tried again if it is 408, 409, 425, 429 or from 500 on, and others unless they
@@ -372,10 +373,11 @@ class _Turn:
     async def __aenter__(self) -> None:
         await self._places.acquire()
         try:
-            # One after the other: otherwise all that wait would wake at each start.
-            async with self._queue:
-                while wait := self._pace.wait():
-                    await asyncio.sleep(wait)
+            if self._pace.wait():
+                # One after the other: otherwise all that wait would wake at each start.
+                async with self._queue:
+                    while wait := self._pace.wait():
+                        await asyncio.sleep(wait)
         except BaseException:
             self._places.release()
             raise
