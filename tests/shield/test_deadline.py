@@ -20,7 +20,7 @@ from pacbound.shield import VectorShield
 from pacbound.shield.latch import WithDeadline
 
 
-def shield(danger: Any, deadline: float | None = 0.1) -> Shield:
+def shield(danger: Any, deadline: float | None = 0.5) -> Shield:
     return Shield(lambda x: "drive", lambda x: "brake", danger, 0.5, deadline=deadline)
 
 
@@ -48,7 +48,7 @@ def test_the_backup_acts_at_the_deadline_while_the_model_hangs() -> None:
     one = shield(hangs)
     started = time.monotonic()
     assert one(0.1) == "brake"
-    assert 0.09 < time.monotonic() - started < 5
+    assert 0.49 < time.monotonic() - started < 10
     assert one.failures == 1
     assert isinstance(one.last_error, TimeoutError)
     assert np.isnan(one.danger)
@@ -56,11 +56,11 @@ def test_the_backup_acts_at_the_deadline_while_the_model_hangs() -> None:
     assert one(0.2) == "brake"
     assert calls == [0.1]
     # A new rollout: the model is still busy, so the backup acts again, and no thread is added.
-    before = threading.active_count()
+    before = set(threading.enumerate())
     one.reset()
     assert one(0.3) == "brake"
     assert "still busy" in str(one.last_error)
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
     assert calls == [0.1]
     # The late answer, which is low, belongs to nothing; the next reading is its own.
     release.set()
@@ -72,13 +72,13 @@ def test_the_backup_acts_at_the_deadline_while_the_model_hangs() -> None:
 
 def test_a_late_answer_is_never_taken_for_the_next_observation() -> None:
     def slow_at_first(seen: float) -> float:
-        time.sleep(0.3 if seen < 0 else 0.0)
+        time.sleep(1.0 if seen < 0 else 0.0)
         return abs(seen)
 
-    one = shield(slow_at_first, 0.15)
+    one = shield(slow_at_first)
     assert one(-0.1) == "brake"
     one.reset()
-    time.sleep(0.3)
+    time.sleep(1.0)
     assert one(0.9) == "brake"
     assert one.danger == 0.9
 
@@ -130,17 +130,17 @@ def test_threads_of_one_shield_wait_for_each_other_and_none_is_mixed_up() -> Non
 
 
 def test_copies_have_a_thread_of_their_own_and_a_shield_that_is_gone_has_none() -> None:
-    before = threading.active_count()
-    one = shield(seen_danger)
+    before = set(threading.enumerate())
+    one = shield(seen_danger, 20.0)
     assert one(0.1) == "drive"
-    for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(WithDeadline(seen_danger, 1.0)))):
+    for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(WithDeadline(seen_danger, 20.0)))):
         assert other(0.2) in ("drive", 0.2)
     del one, other
     gc.collect()
     end = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < end:
+    while set(threading.enumerate()) - before and time.monotonic() < end:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_hanging_model_does_not_keep_the_process_from_ending() -> None:
