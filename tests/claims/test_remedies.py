@@ -149,3 +149,17 @@ def test_the_sentence_is_on_the_page_and_in_what_is_read_from_a_file(tmp_path: A
     assert load_certificate(tmp_path / "c.json").summary() == certificate.summary()
     write_report([tmp_path / "c.json"], tmp_path / "page.html")
     assert "seems to be reversed" in (tmp_path / "page.html").read_text()
+
+
+def test_a_danger_that_ranks_the_wrong_way_round_is_noted_with_the_remedy() -> None:
+    rng = np.random.default_rng(2)
+    unsafe = rng.random(2000) < 0.1
+    danger = np.where(unsafe, rng.beta(6, 2, size=2000), rng.beta(2, 6, size=2000))
+    asked: dict[str, Any] = {"xi": 0.05, "delta": 0.05}
+    assert "wrong way round" not in certify_shield(danger, unsafe, **asked).summary()
+    turned = certify_shield(1 - danger, unsafe, **asked).summary()
+    assert "wrong way round" in turned
+    assert "pass 1 - danger, with fresh rollouts" in turned
+    # Lost rollouts have no danger, and say nothing about it.
+    lost = certify_shield(np.where(unsafe, -np.inf, danger), unsafe, **asked).summary()
+    assert "wrong way round" not in lost

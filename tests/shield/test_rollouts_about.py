@@ -154,3 +154,23 @@ def test_a_task_that_is_none_is_refused_or_passed_over(tmp_path: Path, text: str
     else:
         with pytest.raises(CertificateError, match=r"task\.json"):
             read_task(tmp_path / "r.npz")
+
+
+def test_readings_of_the_danger_that_failed_are_said_and_many_are_a_fault(
+    rollouts: Rollouts, tmp_path: Path
+) -> None:
+    assert "danger-failures" not in rollouts.about
+    steps = int(rollouts.steps.sum())
+    few, many = np.zeros_like(rollouts.failures), np.ones_like(rollouts.failures)
+    few[0] = 1
+    told = replace(rollouts, failures=few)
+    assert told.about["danger-failures"].startswith(f"1 of {steps:,} readings of the danger failed")
+    assert "mend" not in told.about["danger-failures"]
+    loud = replace(rollouts, failures=many)
+    assert "mend the danger model" in loud.about["danger-failures"]
+    assert "mend the danger model" in repr(loud)
+    assert "readings of the danger failed" in loud.certify(xi=0.3, delta=0.05).summary()
+    loud.save(tmp_path / "loud.npz")
+    told.save(tmp_path / "told.npz")
+    both = common_task([str(tmp_path / "loud.npz"), str(tmp_path / "told.npz")])
+    assert both["danger_failures"] == len(many) + 1

@@ -252,3 +252,14 @@ def test_a_lost_rollout_is_unsafe_in_its_drive() -> None:
 
     made = run(Breaking, rash, brake, danger, 0.25, seeds=range(20)).certify(xi=0.9, delta=0.05)
     assert made.drives[0]["lost"] == 1
+
+
+def test_stops_are_needless_where_the_same_seed_is_safe_without_the_shield() -> None:
+    both = run(Car, rash, brake, danger, [0.25, np.inf], seeds=range(100))
+    stopped = both.at(0.25).fired_at >= 0
+    expected = (~both.at(np.inf).unsafe)[stopped].mean()
+    assert both.needless(0.25) == expected
+    assert 0 < expected < 1
+    assert np.isnan(both.needless(np.inf))
+    with pytest.raises(InvalidValueError, match="No rollout has threshold inf"):
+        both.at(0.25).needless(0.25)

@@ -32,6 +32,33 @@ def reversed_score(tables: Iterable[Counts], outcomes: Sequence[str], role: str)
     high, than for the first.
     """
     low, high = outcomes
+    ordered = _in_order(tables, low, high)
+    text = (
+        f"The {role} seems to be reversed: a {high} row scores above a {low} one in only "
+        f"{{ordered}} of all pairs. If so, pass 1 - {role}; that takes fresh rows."
+    )
+    return [] if ordered is None else [Sentence(text, {"ordered": share(ordered)})]
+
+
+def reversed_danger(tables: Iterable[Counts]) -> list[Sentence]:
+    """What to do about a danger that safe rollouts reach sooner than unsafe ones."""
+    # A lost rollout has no danger.
+    read = [
+        {name: column[counts["cells"] >= 0] for name, column in counts.items()} for counts in tables
+    ]
+    ordered = _in_order(read, "safe", "unsafe")
+    text = (
+        "The danger ranks rollouts the wrong way round: an unsafe one reaches a higher danger than "
+        "a safe one in only {ordered} of all pairs, so that safe ones are stopped first. If it "
+        "says how safe a state is, pass 1 - danger, with fresh rollouts; else train another."
+    )
+    return [] if ordered is None else [Sentence(text, {"ordered": share(ordered)})]
+
+
+def _in_order(tables: Iterable[Counts], low: str, high: str) -> float | None:
+    """In what share of all pairs the row of the outcome that should score high does, if these are
+    few, and more than chance explains; else None.
+    """
     ordered, pairs, variance = 0.0, 0.0, 0.0
     for counts in tables:
         up, down = (counts[name].astype(np.float64) for name in (high, low))
@@ -40,14 +67,8 @@ def reversed_score(tables: Iterable[Counts], outcomes: Sequence[str], role: str)
         # As if the scores of both had the same law (Mann and Whitney).
         variance += float(up.sum() * down.sum() * (up.sum() + down.sum() + 1) / 12)
     if ordered >= FEW_IN_ORDER * pairs or pairs / 2 - ordered <= NOT_BY_CHANCE * sqrt(variance):
-        return []
-    return [
-        Sentence(
-            f"The {role} seems to be reversed: a {high} row scores above a {low} one in only "
-            f"{{ordered}} of all pairs. If so, pass 1 - {role}; that takes fresh rows.",
-            {"ordered": share(round(ordered / pairs, 2))},
-        )
-    ]
+        return None
+    return round(ordered / pairs, 2)
 
 
 def tied_scores(tables: Sequence[Counts], cells: Sequence[float], rows: str) -> list[Sentence]:

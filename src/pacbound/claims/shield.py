@@ -116,8 +116,9 @@ class ShieldCertificate(ThresholdCertificate):
 
     @property
     def interventions(self) -> int:
-        """How many of these rollouts the shield would stop; at least so many, for the product and
-        for forks. It was seen on these rollouts, and is not certified.
+        """At least so many of these rollouts the shield would stop: the danger of an unsafe one is
+        read up to where it is lost, and may reach the threshold after that. It was seen on these
+        rollouts, and is not certified.
         """
         return int(self._acted_on())
 
@@ -140,8 +141,9 @@ WORDS = ClaimWords(
     promise="at most {xi} of all rollouts{horizon} are then unsafe",
     kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
-    seen="{events} unsafe rollouts would slip through, {allowed} are allowed; {all} of all "
-    "rollouts would be stopped.",
+    # The dangers of an unsafe rollout are read up to where it is lost, and may rise after that.
+    seen="{events} unsafe rollouts would slip through, {allowed} are allowed; at least {all} of "
+    "all rollouts would be stopped.",
     instead="Always brake.",
     group="{group}: from {threshold} on; {events} of {trials} rollouts slip through.",
     refusals={
@@ -302,8 +304,6 @@ CLAIM = ThresholdClaim(
                     "too-few": "{trials} rollouts with as many unsafe ones as here cannot certify "
                     "{xi} by the product, even if none slips through.",
                 },
-                seen="{events} unsafe rollouts would slip through, {allowed} are allowed; at least "
-                "{all} of all rollouts would be stopped.",
             ),
             by_product=True,
             unavoidable_first=True,

@@ -19,6 +19,11 @@ MEMBER = "task.json"
 
 # How many states that `surely_recoverable()` cleared were simulated all the same.
 CHECKS = "clearance_checks"
+# How many readings of the danger there were, and how many of them failed.
+READINGS, FAILURES = "danger_readings", "danger_failures"
+_COUNTS = (CHECKS, READINGS, FAILURES)
+# So large a share of failed readings is a fault of the danger model.
+MANY_FAILED = 0.01
 
 _LARGEST = 2**20
 _TEXTS = ("environment", "environment_options", "policy", "backup", "danger", "unsafe")
@@ -27,7 +32,7 @@ _KINDS: dict[str, type] = {
     "horizon": int,
     "backup_steps": int,
     "trust_clearance": bool,
-    CHECKS: int,
+    **dict.fromkeys(_COUNTS, int),
 }
 
 
@@ -44,6 +49,8 @@ def about_task(task: Mapping[str, Json]) -> dict[str, str]:
         for name in names
         if task.get(name) not in (None, "")
     }
+    failed = failed_readings(int(task.get(FAILURES) or 0), int(task.get(READINGS) or 0))
+    told |= {"danger-failures": failed} if failed else {}
     if task.get("trust_clearance") is False:
         return {**told, "clearance-checks": "every state was simulated, none trusted"}
     if CHECKS not in task:
@@ -53,6 +60,23 @@ def about_task(task: Mapping[str, Json]) -> dict[str, str]:
         "all safe"
     )
     return {**told, "clearance-checks": checks}
+
+
+def failed_readings(failures: int, readings: int) -> str:
+    """How many readings of the danger failed, in words; nothing if none did."""
+    if not failures:
+        return ""
+    share = failures / max(readings, failures)
+    said = (
+        f"{failures:,} of {max(readings, failures):,} readings of the danger failed ({share:.2%}): "
+        "NaN, out of range, or an error"
+    )
+    many = (
+        ". In use each of them brakes: mend the danger model, and collect again"
+        if share > MANY_FAILED
+        else ""
+    )
+    return said + many
 
 
 def read_task(path: str | os.PathLike[str]) -> dict[str, Json]:
@@ -77,7 +101,8 @@ def read_task(path: str | os.PathLike[str]) -> dict[str, Json]:
 def common_task(paths: Sequence[str]) -> dict[str, Json]:
     """The task of all files, if each keeps one and it is the same; empty otherwise."""
     tasks = [read_task(path) for path in paths]
-    first = {**tasks[0], CHECKS: 0} if tasks else {}
-    if not all(task and {**task, CHECKS: 0} == first for task in tasks):
+    same = [{name: value for name, value in task.items() if name not in _COUNTS} for task in tasks]
+    if not tasks or not all(tasks) or any(task != same[0] for task in same):
         return {}
-    return {**first, CHECKS: sum(task.get(CHECKS, 0) for task in tasks)}
+    counted = [name for name in _COUNTS if any(name in task for task in tasks)]
+    return {**same[0], **{name: sum(task.get(name, 0) for task in tasks) for name in counted}}

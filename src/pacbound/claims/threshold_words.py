@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from pacbound.claims.remedies import flags_most, reversed_score, tied_scores
+from pacbound.claims.remedies import flags_most, reversed_danger, reversed_score, tied_scores
 from pacbound.claims.tables import LEAVE_OUT
 from pacbound.claims.threshold_certificate import (
     common_threshold,
@@ -178,10 +178,14 @@ def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sente
     deciding = "turns" if trials.turns else "counts"
     yield from tied_scores([table[deciding] for table in kept], decisive, words.rows)
     turned: list[Sentence] = []
-    # Dangers of unsafe rollouts end where they are lost, so they may be lower with reason.
-    if len(question.outcomes) > 1 and question.lowest_cell >= 0:
+    if len(question.outcomes) > 1:
         tables = [table["counts"] for table in certificate.values["tables"]]
-        turned = reversed_score(tables, question.outcomes, "score")
+        rollouts = question.lowest_cell < 0
+        turned = (
+            reversed_danger(tables)
+            if rollouts
+            else reversed_score(tables, question.outcomes, "score")
+        )
         yield from turned
     if words.warns_of_most and certificate.certified and not turned:
         yield from flags_most(certificate, _with_more(certificate))

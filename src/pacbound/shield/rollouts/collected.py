@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from pacbound.claims.forks import certify_forks
 from pacbound.claims.provenance import about_texts
 from pacbound.claims.shield import Bound, Rate, ShieldCertificate, certify_shield
-from pacbound.claims.task_record import CHECKS, about_task, known_task, read_task
+from pacbound.claims.task_record import (
+    CHECKS,
+    FAILURES,
+    READINGS,
+    about_task,
+    failed_readings,
+    known_task,
+    read_task,
+)
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
@@ -165,7 +173,9 @@ class Rollouts:
 
     @property
     def _recorded(self) -> dict[str, Json]:
-        return {**self.task, CHECKS: int(self.checked.sum())}
+        failures = int(self.failures.sum())
+        read = {READINGS: int(self.steps.sum()), FAILURES: failures} if failures else {}
+        return {**self.task, CHECKS: int(self.checked.sum()), **read}
 
     def certify(
         self,
@@ -289,6 +299,8 @@ class Rollouts:
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
         told = f", {raised} by an error" if raised else ""
+        failed = failed_readings(int(self.failures.sum()), int(self.steps.sum()))
+        told += f"; {failed}" if failed else ""
         return (
             f"Rollouts({len(self)}: {int(self.unsafe.sum())} unsafe, {int(self.lost.sum())} of "
             f"them lost{told})"

@@ -237,6 +237,37 @@ class ShieldedRollouts:
             sample=sample,
         )
 
+    def needless(self, threshold: Any) -> float:
+        """The share of the rollouts that the shield stopped, at a threshold, which were safe
+        without it: those at +inf with the same seeds tell. Descriptive.
+
+        Parameters
+        ----------
+        threshold
+            The threshold, or a certificate that has it.
+
+        Returns
+        -------
+        float
+            The share; NaN if none was stopped.
+
+        Raises
+        ------
+        InvalidValueError
+            If no rollout has that threshold, or the seeds were not driven at +inf, too: pass both,
+            certificate_or_thresholds=[certificate, np.inf].
+        """
+        shielded, alone = self.at(threshold), self.at(np.inf)
+        safe = dict(zip(alone.seed.tolist(), (~alone.unsafe).tolist(), strict=True))
+        stopped = shielded.seed[shielded.fired_at >= 0].tolist()
+        untold = [seed for seed in stopped if seed not in safe]
+        if untold:
+            raise InvalidValueError(
+                f"Seed {untold[0]} was not driven without the shield ({len(untold)} such): pass "
+                "certificate_or_thresholds=[certificate, np.inf]."
+            )
+        return float(np.mean([safe[seed] for seed in stopped])) if stopped else float("nan")
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a file, whole or not at all.
 
