@@ -248,7 +248,7 @@ def threshold_of(certificate_or_threshold: Any) -> float:
         if not given.is_shield:
             raise InvalidTypeError(
                 f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
-                f"expected one of certify_shield or certify_drives.{_hint(given)}"
+                f"expected one of certify_shield, certify_forks or certify_drives.{_hint(given)}"
             )
         given.require_verified()
         brakes_from: Any = given

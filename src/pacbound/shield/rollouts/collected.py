@@ -60,6 +60,18 @@ _SHARE = Number("a share", 0.0, 1.0, "[]")
 Outcome = Literal["forks", "labels"]
 
 
+def _recorded(
+    task: Mapping[str, Json],
+    checked: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    failures: NDArray[np.int64],
+) -> dict[str, Json]:
+    """The task, with how often clearance was checked, and how many readings failed if some did."""
+    failed = int(failures.sum())
+    read = {READINGS: int(steps.sum()), FAILURES: failed} if failed else {}
+    return {**task, CHECKS: int(checked.sum()), **read}
+
+
 @dataclass(frozen=True, eq=False)
 class Rollouts:
     """Labelled rollouts of a policy without a shield, one entry of each column for each seed, in
@@ -173,9 +185,7 @@ class Rollouts:
 
     @property
     def _recorded(self) -> dict[str, Json]:
-        failures = int(self.failures.sum())
-        read = {READINGS: int(self.steps.sum()), FAILURES: failures} if failures else {}
-        return {**self.task, CHECKS: int(self.checked.sum()), **read}
+        return _recorded(self.task, self.checked, self.steps, self.failures)
 
     def certify(
         self,
@@ -469,7 +479,8 @@ class ForkedRollouts:
 
     @property
     def _recorded(self) -> dict[str, Json]:
-        return {**self.task, CHECKS: int(self.of_rollouts("checked").sum())}
+        counts = map(self.of_rollouts, ("checked", "steps", "failures"))
+        return _recorded(self.task, *counts)
 
     def certify(
         self,
@@ -584,9 +595,13 @@ class ForkedRollouts:
 
     def __repr__(self) -> str:
         alone = int(self.unsafe_at(np.inf).sum())
+        lost, steps, failures = (
+            int(self.of_rollouts(name).sum()) for name in ("lost", "steps", "failures")
+        )
+        failed = failed_readings(failures, steps)
         return (
-            f"ForkedRollouts({len(self)}: {alone} unsafe without a shield, "
-            f"{int(self.of_rollouts('lost').sum())} lost, {len(self.rollout)} forks)"
+            f"ForkedRollouts({len(self)}: {alone} unsafe without a shield, {lost} lost, "
+            f"{len(self.rollout)} forks{'; ' * bool(failed)}{failed})"
         )
 
 
