@@ -41,8 +41,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     ),
     "forks": (
         (
-            *("forks", "forks.csv", "--rollout", "seed", "--lowest", "low", "--highest", "high"),
-            *("--unsafe", "u", "--xi", "0.2", "--delta", "0.1"),
+            *("forks", ROWS, "--rollout", "i", "--lowest", "low", "--highest", "high"),
+            *("--unsafe", "u", "--xi", "0.5", "--delta", "0.1"),
         ),
         0,
     ),
@@ -144,15 +144,13 @@ def write_folder(folder: Path) -> None:
     small = np.where(right, label, (label + 2) % 3)
     unsafe = rng.random(n) < 0.3
     score = np.where(unsafe, rng.beta(6, 2, size=n), rng.beta(2, 6, size=n))
-    lines = ["c,ok,wrong,c1,small,large,y,s,u,g"]
+    lines = ["c,ok,wrong,c1,small,large,y,s,u,g,i,low,high"]
     for i, (sure, danger) in enumerate(zip(confidence.tolist(), score.tolist(), strict=True)):
         lines.append(
             f"{sure!r},{int(right[i])},{int(not right[i])},{sure!r},{small[i]},{large[i]},"
-            f"{label[i]},{danger!r},{int(unsafe[i])},{0.25 if i < n // 2 else 0.5}"
+            f"{label[i]},{danger!r},{int(unsafe[i])},{0.25 if i < n // 2 else 0.5},{i},0,65537"
         )
     (folder / ROWS).write_text("\n".join(lines) + "\n")
-    forks = [f"{i},0,32768,0\n{i},32769,65537,{int(unsafe[i])}" for i in range(60)]
-    (folder / "forks.csv").write_text("\n".join(["seed,low,high,u", *forks]) + "\n")
     made = calibrate(confidence, right, delta=0.1)
     made.save(folder / "calibration.json")
     certify_shield(score, unsafe, xi=0.0001, delta=0.01).save(folder / "shield.json")
