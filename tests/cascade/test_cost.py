@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import Tally, binomial_upper, certify_cascade, load_certificate
-from pacbound.cascade import certified_cost
+from pacbound.cascade import CascadeCost, certified_cost, estimated_cost
 from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.errors import (
     CertificateError,
@@ -280,3 +280,128 @@ def test_the_bound_is_printed_rounded_up() -> None:
     bound = certified_cost(two_models(), delta=0.02)
     shown = float(str(bound).split("at most ")[1].split(" on")[0])
     assert bound.upper <= shown <= bound.upper * 1.001
+
+
+# ------------------------------------------------------------------------------------------- money
+
+
+def test_each_model_that_a_request_is_passed_through_is_paid() -> None:
+    certificate = two_models()
+    (threshold,) = certificate.thresholds.tolist()
+    rng = np.random.default_rng(1)
+    scores, costs = rng.random(500), rng.random((500, 2))
+    exits = scores >= threshold
+    spent = np.where(exits, costs[:, 0], costs.sum(axis=1))
+    found = estimated_cost(certificate, scores, costs)
+    assert found.mean == pytest.approx(spent.mean())
+    assert found.slow == pytest.approx(costs[:, 1].mean())
+    assert found.saved == pytest.approx(1 - spent.mean() / costs[:, 1].mean())
+    assert found.rows == 500
+    assert found.saved_a_month is None
+
+
+def test_a_model_that_never_answers_is_not_paid() -> None:
+    certificate = three_models()
+    thresholds = certificate.thresholds.tolist()
+    rng = np.random.default_rng(2)
+    scores, costs = rng.random((300, 2)), rng.random((300, 3))
+    total = 0.0
+    for score, cost in zip(scores.tolist(), costs.tolist(), strict=True):
+        for m, threshold in enumerate(thresholds):
+            if np.isinf(threshold):
+                continue
+            total += cost[m]
+            if score[m] >= threshold:
+                break
+        else:
+            total += cost[-1]
+    assert estimated_cost(certificate, scores, costs).mean == pytest.approx(total / 300)
+    refused = two_models(n=20)
+    assert not refused.certified
+    alone = estimated_cost(refused, [0.9, 1.0], [[1, 5], [1, 7]])
+    assert (alone.mean, alone.slow, alone.saved) == (6.0, 6.0, 0.0)
+
+
+def test_tokens_cost_their_price_by_the_million() -> None:
+    certificate, tokens = two_models(), np.array([[1000, 100, 2000, 50], [400, 0, 0, 10]])
+    costs = np.array([[1000 * 0.5 + 100 * 2, 2000 * 5 + 50 * 20], [400 * 0.5, 10 * 20]]) / 1e6
+    by_tokens = estimated_cost(certificate, [0.9, 0.1], tokens=tokens, price=[0.5, 2, 5, 20])
+    by_cost = estimated_cost(certificate, [0.9, 0.1], costs)
+    assert by_tokens.mean == pytest.approx(by_cost.mean)
+    assert by_tokens.slow == pytest.approx(by_cost.slow)
+
+
+def test_money_is_said_in_words_and_as_an_estimate() -> None:
+    assert str(CascadeCost(0.0042, 0.0166, 5000, "EUR", 100_000)).splitlines() == [
+        "A request costs about 0.0042 EUR on average, and 0.0166 EUR by the slow model.",
+        "That saves about 1,240 EUR a month at 100,000 requests (75 %).",
+        "This is an estimate from 5,000 requests, and no part of the guarantee.",
+    ]
+    dearer = str(CascadeCost(3.0, 2.0, 10, "USD", 50))
+    assert "That costs about 50 USD more a month at 50 requests (50 %)." in dearer
+    assert "\nThat saves 75 %.\n" in str(CascadeCost(0.5, 2.0, 10))
+    assert CascadeCost(0.0, 0.0, 1).saved == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({}, InvalidTypeError, "Pass cost"),
+        ({"cost": [[1, 2]] * 3, "tokens": [[1, 2, 3, 4]] * 3}, InvalidTypeError, "Pass cost"),
+        ({"cost": [[1, 2]] * 3, "price": [1]}, InvalidTypeError, "Pass cost"),
+        ({"tokens": [[1, 2, 3, 4]] * 3}, InvalidTypeError, "Pass cost"),
+        ({"tokens": [[1, 2, 3, 4]] * 3, "price": [1, 2]}, InvalidValueError, "expected 4 numbers"),
+        ({"tokens": [[1, 2, 3, 4]] * 3, "price": [1, 2, 3, -4]}, InvalidValueError, "from 0 on"),
+        (
+            {"tokens": [[1, 2]] * 3, "price": [1, 2, 3, 4]},
+            InvalidValueError,
+            "tokens has 2 columns",
+        ),
+        ({"cost": [[1, 2, 3]] * 3}, InvalidValueError, "expected 2, one of each model"),
+        ({"cost": [1.0, 2.0, 3.0]}, InvalidValueError, "expected 2, one of each model"),
+        ({"cost": [[1, 2]] * 4}, InvalidValueError, "Rows do not match"),
+        ({"cost": [[1, 2], [1, np.nan], [1, 3]]}, InvalidValueError, r"cost\[:, 1\]\[1\] is nan"),
+        ({"cost": [[1, 2], [-1, 2], [1, 3]]}, InvalidValueError, r"\[1\] is -1.0 \(1 such"),
+        ({"cost": [["a", "b"]] * 3}, InvalidTypeError, "dtype"),
+        ({"cost": [[1, 2]] * 3, "requests": 0}, InvalidValueError, "requests"),
+        ({"cost": [[1, 2]] * 3, "currency": 3}, InvalidTypeError, "currency"),
+        ({"cost": [[1, 2]] * 3, "classes": [1]}, InvalidTypeError, "classes"),
+    ],
+)
+def test_what_cannot_be_a_cost_is_named(
+    given: dict[str, Any], error: type[PacboundError], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        estimated_cost(two_models(), [0.1, 0.5, 0.9], **given)
+
+
+def test_no_rows_and_other_certificates_have_no_estimate() -> None:
+    with pytest.raises(InvalidValueError, match="no rows"):
+        estimated_cost(two_models(), np.zeros(0), np.zeros((0, 2)))
+    grouped = two_models(groups=np.arange(2000) % 2, bound="pair")
+    with pytest.raises(InvalidTypeError, match="without groups"):
+        estimated_cost(grouped, [0.5], [[1, 2]])
+
+
+def test_files_give_the_estimate_of_arrays(tmp_path: Path) -> None:
+    certificate, rng = two_models(), np.random.default_rng(3)
+    scores, tokens = rng.random(200), rng.integers(0, 3000, size=(200, 4))
+    lines = ["s,a,b,c,d"]
+    lines += [
+        ",".join(map(str, [100 * score, *row])) for score, row in zip(scores, tokens, strict=True)
+    ]
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    prices: dict[str, Any] = {"price": [0.1, 0.4, 2, 8], "currency": "EUR", "requests": 1000}
+    arrays = estimated_cost(certificate, scores, tokens=tokens, **prices)
+    files = estimated_cost(
+        certificate,
+        "s",
+        tokens=["a", "b", "c", "d"],
+        data=tmp_path / "log.csv",
+        scale=100,
+        **prices,
+    )
+    assert files.mean == pytest.approx(arrays.mean)
+    assert (files.rows, files.currency, files.requests) == (200, "EUR", 1000)
+    with pytest.raises(InvalidTypeError, match="names its columns"):
+        estimated_cost(certificate, "s", [[1, 2]], data=tmp_path / "log.csv")

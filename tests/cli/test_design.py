@@ -163,6 +163,39 @@ def test_the_cost_is_bounded_from_the_certificate_and_from_fresh_rows(
     assert "holds with probability at least 0.94" in words
 
 
+def test_money_is_estimated_from_costs_of_requests_and_of_the_certificate(
+    pacbound: Run, table: Path, tmp_path: Path
+) -> None:
+    two = ("--confidence", "c1", "--prediction", "small,large", "--label", "y")
+    claim = ("--xi", 0.3, "--delta", 0.05, "--bound", "pair")
+    pacbound("cascade", table, *two, *claim, "--costs", "1,9", "-o", "plain.json")
+    (tmp_path / "log.csv").write_text("c1,a,b,c,d\n0.99,10,5,10,50\n0.01,20,5,20,40\n")
+    money = ("--currency", "EUR", "--requests", 100_000)
+    prices = ("--tokens", "a,b,c,d", "--price", "10,10,100,100")
+    words = pacbound("cost", "plain.json", "log.csv", *prices, *money).stdout
+    assert words.startswith("A request costs about ")
+    assert "no part of the guarantee" in words
+    assert "EUR a month at 100,000 requests" in words
+    done = pacbound("cost", "plain.json", "log.csv", *prices, *money, "--json")
+    written = json.loads(done.stdout)
+    assert set(written) == {"certificate", "estimate"}
+    assert written["estimate"]["slow"] == pytest.approx(0.006)
+    both = pacbound("cost", "plain.json", "log.csv", "--cost", "a,b", "--delta", 0.01).stdout
+    assert both.startswith("With probability at least 0.99 a row costs")
+    assert "That costs" in both
+    own = json.loads(pacbound("cost", "plain.json", "--delta", 0.01, *money, "--json").stdout)
+    assert own["estimate"]["mean"] == own["observed"]
+    assert own["estimate"]["requests"] == 100_000
+    for words_, said in (
+        (("plain.json",), "--delta is missing"),
+        (("plain.json", "--cost", "a,b", "--delta", 0.1), "pass the file"),
+        (("plain.json", "log.csv", "--tokens", "a,b,c,d"), "tokens with their price"),
+        (("plain.json", "log.csv", "--cost", "a,x"), "x"),
+        (("plain.json", "log.csv", "--tokens", "a,b,c,d", "--price", "1,x"), "list of numbers"),
+    ):
+        assert said in pacbound("cost", *words_, code=2).stderr
+
+
 def test_costs_that_cannot_be_bounded_say_why(pacbound: Run, table: Path, tmp_path: Path) -> None:
     pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
     done = pacbound("cost", "cascade.json", table, "--delta", 0.01, code=2)

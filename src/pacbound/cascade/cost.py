@@ -21,6 +21,9 @@ delta over the number of its steps and exits.
 
 An exit at the threshold 0 leaves no row, surely, and one at +inf is not asked.
 
+*Money* is an estimate: what the requests of some rows cost, by the cascade and by its slow model,
+where each request has costs of its own. No part of any guarantee.
+
 What other tolerances would cost is descriptive: each point of the curve of `trade_off` holds alone,
 for an xi that was chosen beforehand. Choosing xi by looking at the curve is choosing from the data,
 and no point then holds.
@@ -49,9 +52,9 @@ from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_paths import total_cost
 from pacbound.says import exact, likelihood
 from pacbound.sources import Paths
-from pacbound.stats.arguments import claimed_delta, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, real_number, tolerated_rate, whole_number
 from pacbound.stats.binomial import binomial_upper, bonferroni_level
-from pacbound.tally.columns import Rows, Slot, as_array, checked_scores, numeric
+from pacbound.tally.columns import Rows, Slot, as_array, checked_scores, numeric, same_length
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 
@@ -181,17 +184,7 @@ def certified_cost(
     >>> round(certified_cost(certificate, fresh, delta=0.01).upper, 2)
     3.03
     """
-    certificate = certificate_of(certificate)
-    if not isinstance(certificate, CascadeCertificate):
-        raise InvalidTypeError(
-            f"{type(certificate).__name__} is not a cascade certificate: pass one of "
-            "certify_cascade or design_cascade, or load it with load_certificate."
-        )
-    if certificate.groups:
-        raise InvalidTypeError(
-            "The cost is bounded for a cascade without groups, and this certificate is about "
-            f"{len(certificate.groups)} of them: certify without groups."
-        )
+    certificate = _of_one_cascade(certificate)
     level = claimed_delta(delta)
     thresholds = certificate.thresholds_for_use()
     if certificate.costs is None:
@@ -213,6 +206,22 @@ def certified_cost(
     tests = max(1, sum(0 < threshold < inf for threshold in thresholds.tolist()))
     shares = binomial_upper(staying, count, delta=bonferroni_level(level, tests))
     return _bound(certificate, shares, answered[:-1], count, level, "fresh")
+
+
+def _of_one_cascade(given: Any) -> CascadeCertificate:
+    """A certificate of a cascade without groups."""
+    certificate = certificate_of(given)
+    if not isinstance(certificate, CascadeCertificate):
+        raise InvalidTypeError(
+            f"{type(certificate).__name__} is not a cascade certificate: pass one of "
+            "certify_cascade or design_cascade, or load it with load_certificate."
+        )
+    if certificate.groups:
+        raise InvalidTypeError(
+            "The cost is bounded for a cascade without groups, and this certificate is about "
+            f"{len(certificate.groups)} of them: certify without groups."
+        )
+    return certificate
 
 
 def _from_the_same_rows(certificate: CascadeCertificate, delta: float) -> CostBound:
@@ -322,6 +331,242 @@ def _rounded_up(value: float) -> str:
     """A bound in four digits, never below it."""
     upwards = Context(prec=4, rounding=ROUND_CEILING)
     return f"{upwards.create_decimal_from_float(value).normalize():f}"
+
+
+@dataclass(frozen=True)
+class CascadeCost:
+    """What a request costs on average, by a cascade and by its slow model: an estimate, and no part
+    of a guarantee. `certified_cost` has a bound.
+
+    Attributes
+    ----------
+    mean : float
+        What a request cost on average, by the cascade.
+    slow : float
+        What it would have cost by the slow model.
+    rows : int
+        How many requests that is from.
+    currency : str
+        What costs are in, such as "EUR"; empty if nobody said.
+    requests : int or None
+        How many requests come in a month, if somebody said.
+
+    Examples
+    --------
+    >>> print(CascadeCost(0.0042, 0.0166, 5000, "EUR", 100_000))
+    A request costs about 0.0042 EUR on average, and 0.0166 EUR by the slow model.
+    That saves about 1,240 EUR a month at 100,000 requests (75 %).
+    This is an estimate from 5,000 requests, and no part of the guarantee.
+    """
+
+    mean: float
+    slow: float
+    rows: int
+    currency: str = ""
+    requests: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.currency, str):
+            raise InvalidTypeError.of("currency", self.currency, "a text such as 'EUR'")
+        if self.requests is not None:
+            whole_number(self.requests, "requests", least=1)
+
+    @property
+    def saved(self) -> float:
+        """The share of the slow model's cost that is saved; below 0 if the cascade costs more."""
+        return 1 - self.mean / self.slow if self.slow else 0.0
+
+    @property
+    def saved_a_month(self) -> float | None:
+        """What is saved a month at this number of requests; None without one."""
+        return None if self.requests is None else (self.slow - self.mean) * self.requests
+
+    def __str__(self) -> str:
+        unit = f" {self.currency}" if self.currency else ""
+        month, share = self.saved_a_month, f"{abs(self.saved):.0%}".replace("%", " %")
+        does = "saves" if self.mean <= self.slow else "costs"
+        more = "" if self.mean <= self.slow else " more"
+        much = (
+            f"{share}{more}"
+            if month is None
+            else f"about {_about(abs(month))}{unit}{more} a month at {self.requests:,} requests "
+            f"({share})"
+        )
+        return (
+            f"A request costs about {_about(self.mean)}{unit} on average, and "
+            f"{_about(self.slow)}{unit} by the slow model.\nThat {does} {much}.\n"
+            f"This is an estimate from {self.rows:,} requests, and no part of the guarantee."
+        )
+
+
+def estimated_cost(
+    certificate: CascadeCertificate | str | os.PathLike[str],
+    confidence: Any,
+    cost: Any = None,
+    *,
+    tokens: Any = None,
+    price: Any = None,
+    currency: str = "",
+    requests: int | None = None,
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> CascadeCost:
+    """What the requests of some rows cost by a certified cascade, and by its slow model, where each
+    request has costs of its own: an estimate, and no part of the guarantee.
+
+    Each model that a request is passed through is paid. The rows should be like those in use; they
+    need no labels. Those that certified the cascade will do, with an estimate that is a little too
+    good: they chose the thresholds.
+
+    Parameters
+    ----------
+    certificate
+        A cascade certificate without groups. It needs no costs. A refused one never exits. One read
+        from a file is verified first.
+    confidence
+        (n, M-1) scores of the exits in their order, or (n,) for one exit; with `data`, the names of
+        their columns.
+    cost
+        (n, M) numbers from 0 on: what each model by itself costs on each request, the slow one
+        last.
+    tokens
+        In place of `cost`, (n, 2 M) numbers: the tokens that go into a model and those that come
+        out, in this order for every model.
+    price
+        With `tokens`, 2 M numbers: what a million of each costs.
+    currency
+        What costs are in, for people: "EUR".
+    requests
+        How many requests come in a month, to say what is saved.
+    data
+        The paths of files.
+    **rows
+        How files are read, see `RowOptions`: `progress`, `delimiter`, `decimal` and `scale`.
+
+    Returns
+    -------
+    CascadeCost
+        The mean cost of a request, that of the slow model, and what is saved.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If columns are missing, too many or too few, a cost or a price is not a number from 0 on, or
+        the certificate is not of a cascade without groups.
+
+    Examples
+    --------
+    >>> from pacbound import certify_cascade
+    >>> confidence, answers = [0.9] * 900 + [0.4] * 100, [[1, 1]] * 900 + [[0, 1]] * 100
+    >>> certificate = certify_cascade(confidence, answers, [1] * 1000, xi=0.02, delta=0.01)
+    >>> tokens = [[800, 50, 800, 200]] * 1000
+    >>> print(estimated_cost(
+    ...     certificate, confidence, tokens=tokens, price=[0.15, 0.6, 2.5, 10],
+    ...     currency="EUR", requests=100_000,
+    ... ))
+    A request costs about 0.00055 EUR on average, and 0.004 EUR by the slow model.
+    That saves about 345 EUR a month at 100,000 requests (86 %).
+    This is an estimate from 1,000 requests, and no part of the guarantee.
+    """
+    certificate = _of_one_cascade(certificate)
+    thresholds = certificate.thresholds_for_use()
+    prices = _prices(cost, tokens, price, len(thresholds) + 1)
+    reading = ReadingOptions.of(rows, data, (), "estimated_cost")
+    role, given = ("cost", cost) if tokens is None else ("tokens", tokens)
+    exits = _named_columns("confidence", confidence, len(thresholds), of_files=data is not None)
+    paid = _named_columns(role, given, len(prices), of_files=data is not None)
+    scores = {f"score {m}": Slot("number", name, reading.notation.scale) for m, name in exits}
+    slots = scores | {f"paid {place}": Slot("number", name) for place, name in paid}
+    spent = np.zeros(3)
+
+    def take(part: Rows) -> None:
+        amounts = [_amounts(part, f"paid {k}") * each for k, each in enumerate(prices)]
+        costs = amounts if tokens is None else list(map(np.add, amounts[::2], amounts[1::2]))
+        by_cascade = _spent([part.scores(score) for score in scores], costs, thresholds)
+        spent[:] += by_cascade, costs[-1].sum(), len(part)
+
+    if data is None:
+        columns = [*_as_table(confidence, "confidence").T, *_as_table(given, role).T]
+        same_length(**{"confidence": columns[0], role: columns[-1]})
+        take(Rows.of_arrays(slots, dict(zip(slots, columns, strict=True))))
+    else:
+        read_rows(data, slots, take, reading)
+    if not spent[2]:
+        raise InvalidValueError("There are no rows, and an estimate needs at least one.")
+    mean, slow = (spent[:2] / spent[2]).tolist()
+    return CascadeCost(mean, slow, int(spent[2]), currency, requests)
+
+
+def _prices(cost: Any, tokens: Any, price: Any, models: int) -> list[float]:
+    """What one of each amount costs: of a cost 1, of a token its price."""
+    if (cost is None) == (tokens is None) or (tokens is None) != (price is None):
+        raise InvalidTypeError(
+            "Pass cost, what each model costs on each request, or tokens with their price."
+        )
+    if tokens is None:
+        return [1.0] * models
+    values = np.ravel(np.asarray(price, dtype=object)).tolist()
+    prices = [real_number(value, "price", "the price of a million tokens") for value in values]
+    if len(prices) != 2 * models or not all(0 <= each < inf for each in prices):
+        raise InvalidValueError(
+            f"price={price!r} is not that of {models} models: expected {2 * models} numbers from "
+            "0 on, for every model what a million tokens in cost, and a million out."
+        )
+    return [each / 1e6 for each in prices]
+
+
+def _named_columns(role: str, given: Any, count: int, *, of_files: bool) -> list[tuple[int, str]]:
+    """The columns of a role by their places, as they are called in files or in messages."""
+    if of_files:
+        names = [given] if isinstance(given, str) else list(given)
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidTypeError(f"With data, {role} names its columns: expected texts.")
+    else:
+        names = [f"{role}[:, {place}]" for place in range(_as_table(given, role).shape[1])]
+    if len(names) != count:
+        what = {"confidence": "one of each exit", "cost": "one of each model"}.get(
+            role, "tokens in and tokens out of each model"
+        )
+        raise InvalidValueError(f"{role} has {len(names)} columns: expected {count}, {what}.")
+    return list(enumerate(names))
+
+
+def _as_table(given: Any, role: str) -> NDArray[Any]:
+    table = numeric(as_array(given, role), role)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2:
+        raise InvalidValueError(f"{role} has shape {table.shape}: expected rows and columns.")
+    return table
+
+
+def _amounts(rows: Rows, slot: str) -> Floats:
+    """Costs or tokens, if they can be."""
+    amounts = rows.numbers(slot).astype(np.float64)
+    bad = np.flatnonzero(~((amounts >= 0) & (amounts < inf)))
+    if bad.size:
+        raise InvalidValueError(
+            f"{rows.name(slot)}[{rows.start + bad[0]}] is {amounts[bad[0]]} ({bad.size} such "
+            "values): expected a number from 0 on. An estimate needs what every model costs on "
+            "every row, the slow one too: leave out other rows, whatever their scores are."
+        )
+    return amounts
+
+
+def _spent(scores: Sequence[Floats], costs: Sequence[Floats], thresholds: Floats) -> float:
+    """What a cascade spends on some rows: each model is paid that they are passed through."""
+    left, total = np.ones(len(costs[0]), dtype=bool), 0.0
+    for score, cost, threshold in zip(scores, costs, thresholds.tolist(), strict=False):
+        # A model that never answers is not asked.
+        if threshold < inf:
+            total += float(cost[left].sum())
+            left &= score < threshold
+    return total + float(costs[-1][left].sum())
+
+
+def _about(value: float) -> str:
+    """An amount in three digits, with commas."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:.3g}"
 
 
 @dataclass(frozen=True)
