@@ -76,10 +76,11 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     Put what learns from data inside: `PACClassifier(make_pipeline(StandardScaler(),
     LogisticRegression()))` and `PACClassifier(GridSearchCV(...))`. A scaler, selector or search
     around a `PACClassifier` runs, but has seen the rows that calibrate, which the guarantee does
-    not allow for: of a search, and of a pipeline whose earlier steps learn, `fit` warns. Neither
-    does it allow for weights: `fit` takes no `sample_weight`. Nor does it take the quality of
-    answers: whether one is right, `y` says. Rows of one patient, video or speaker
-    are not independent: pass whose they are to `fit`, as `groups`.
+    not allow for: of a search, and of a pipeline whose earlier steps learn, `fit` warns. It also
+    warns inside stacking, voting, bagging and the like, which answer in its place. Nor does the
+    guarantee allow for weights: `fit` takes no `sample_weight`. Nor does it take the quality of
+    answers: whether one is right, `y` says. Rows of one patient, video or speaker are not
+    independent: pass whose they are to `fit`, as `groups`.
 
     Parameters
     ----------
@@ -587,28 +588,30 @@ def _trained_apart(model: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, A
 
 
 def _warn_of_what_has_seen_all(model: Any) -> None:
-    """Warn once if a search, or a pipeline whose earlier steps learn, fits this model: whoever
-    fits it is found among the callers. Within a fold of a cross-validation nothing is said: what is
-    fitted there is scored on other rows, and only the last fit is used.
+    """Warn once if something around this model fits it and voids what it certifies: whoever fits it
+    is found among the callers. Within a fold of a cross-validation nothing is said: what is fitted
+    there is scored on other rows, and only the last fit is used.
     """
     around, frame = None, inspect.currentframe()
     while frame is not None:
-        if frame.f_code.co_name == "_fit_and_score":
+        if frame.f_code.co_name in ("_fit_and_score", "_fit_and_predict"):
             return
         caller = frame.f_locals.get("self")
-        if around is None and frame.f_code.co_name == "fit" and _learns_from_all(caller):
-            around = caller
+        if around is None and frame.f_code.co_name == "fit" and caller is not model:
+            around = caller if _learns_from_all(caller) or _answers_instead(caller) else None
         frame = frame.f_back
     if around is None:
         return
     what, name = type(around).__name__, type(model).__name__
-    warnings.warn(
+    why = (
         f"{what} around {name} has seen the rows that certify, which the guarantee does not allow "
-        f"for. Put it inside, so that it learns from the training rows alone: "
-        f"{name}({what}(...)).",
-        UserWarning,
-        stacklevel=4,
+        "for. Put it inside, so that it learns from the training rows alone"
+        if _learns_from_all(around)
+        else f"{what} answers in place of the {name} inside, and nothing is certified about its "
+        "answers; if it draws rows with replacement, those that certify may have been trained on, "
+        "too. Put it inside, so that its answers are certified"
     )
+    warnings.warn(f"{why}: {name}({what}(...)).", UserWarning, stacklevel=4)
 
 
 def _learns_from_all(caller: Any) -> bool:
@@ -620,6 +623,14 @@ def _learns_from_all(caller: Any) -> bool:
             if step not in (None, "passthrough")
         )
     return isinstance(caller, BaseSearchCV)
+
+
+def _answers_instead(caller: Any) -> bool:
+    """Whether it makes answers of its own from those of the models inside: stacking, voting,
+    bagging, boosting, calibration.
+    """
+    ours = type(caller).__module__.startswith("pacbound")
+    return isinstance(caller, MetaEstimatorMixin) and not ours
 
 
 def _held_out(size: Any, rows: int, what: str = "rows") -> int:

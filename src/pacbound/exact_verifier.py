@@ -2421,7 +2421,7 @@ PROVENANCE: dict[str, Callable[[Part], bool]] = {
     "about": lambda part: (
         0 < max(map(len, part.texts_by_name("about").values()), default=0) <= LONGEST_ABOUT
     ),
-    "notes": lambda part: _all(part, "notes", lambda text: text in NOTES),
+    "notes": lambda part: _all(part, "notes", _is_note),
     "sample": lambda part: _is_name(part.get("sample", str)),
     "samples": lambda part: _all(part, "samples", _is_name),
     "drawn_by": lambda part: _all(part, "drawn_by", _is_digest),
@@ -2433,6 +2433,11 @@ def _all(part: Part, key: str, fits: Callable[[str], bool]) -> bool:
     """Whether there is at least one text under a key, and each of them fits."""
     texts = part.texts_by_name(key).values()
     return bool(texts) and all(map(fits, texts))
+
+
+def _is_note(text: str) -> bool:
+    counts, _, name = text.partition(" ")
+    return text in NOTES or (counts.replace("/", "", 1).isdecimal() and len(name) <= 200)
 
 
 def _is_name(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +34,10 @@ def one_outcome(tally: Tally) -> str | None:
     return f"every row of it is {seen[0]!r}; draw a larger one" if len(seen) == 1 else None
 
 
+def _drawn_alone(laws: Sequence[Tally], rows: int, rate: Any, delta: float) -> None:
+    """Nothing is computed exactly."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """How samples for one claim are certified and judged.
@@ -43,7 +47,9 @@ class Measure:
     `certify(tally, rate, delta)` gives the sample's worth, `least(pilot, rate, delta)` the fewest
     rows worth trying, `labels(tally)` how many of its rows need a label, and `silent(tally)` why a
     pilot cannot be planned from, with the remedy, or None. `subject` is what is planned for, as a
-    sentence has it, where the kind of the claim does not say it.
+    sentence has it, where the kind of the claim does not say it. `chances(laws, rows, rate, delta)`
+    gives the chance that so many rows drawn from each law are certified, computed exactly; None
+    where samples must be drawn to see it.
     """
 
     name: str
@@ -55,3 +61,4 @@ class Measure:
     labels: Callable[[Tally], int] = all_rows
     silent: Callable[[Tally], str | None] = one_outcome
     subject: str = ""
+    chances: Callable[[Sequence[Tally], int, Any, float], Any] = _drawn_alone

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from math import inf, isinf
 from string import Formatter
@@ -201,6 +201,15 @@ def exact(number: float) -> str:
     """`number` in the fewest digits that read back as the same number."""
     short = f"{number:g}"
     return short if float(short) == number else repr(float(number))
+
+
+def in_short(number: float) -> str:
+    """`number` exactly, if that takes few digits, and else in four that say no less."""
+    told = exact(number)
+    if len(told) <= 8:
+        return told
+    rounded = Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(number)
+    return f"{float(rounded):g}"
 
 
 def likelihood(delta: float) -> str:

@@ -18,12 +18,23 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -577,6 +588,28 @@ def test_pipelines_go_inside_and_outside() -> None:
     assert inside.predict(X).shape == outside.predict(X).shape == (600,)
     assert outside[-1].predict_interval(outside[:-1].transform(X)).shape == (600, 2)
     assert len(cross_val_score(outside, X, y, cv=2)) == 2
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda inner: StackingClassifier([("a", inner)], LogisticRegression(), cv=2),
+        lambda inner: VotingClassifier([("a", inner)], voting="soft"),
+        lambda inner: BaggingClassifier(inner, n_estimators=2, random_state=0),
+        lambda inner: CalibratedClassifierCV(inner, cv=2),
+        OneVsRestClassifier,
+    ],
+)
+def test_what_answers_in_place_of_the_classifier_is_warned_of(wrap: Any) -> None:
+    X, y = make_classification(n_samples=400, random_state=0)
+    inner = PACClassifier(LogisticRegression(), delta=0.1, random_state=0)
+    outer = wrap(inner)
+    with pytest.warns(UserWarning, match=f"{type(outer).__name__} answers in place of the PAC"):
+        outer.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        cross_val_predict(inner, X, y, cv=2)
+        PACClassifier(wrap(LogisticRegression()), delta=0.1, random_state=0).fit(X, y)
 
 
 def test_rows_may_be_texts() -> None:

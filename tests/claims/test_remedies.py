@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pacbound import (
+    Tally,
     calibrate,
     certify_abstention,
     certify_cascade,
@@ -16,6 +17,7 @@ from pacbound import (
     certify_precision,
     certify_recall,
     certify_shield,
+    exact_verifier,
     load_certificate,
 )
 from pacbound.report import write_report
@@ -75,6 +77,7 @@ def test_an_abstention_that_answers_nearly_all_says_how_to_bound_rare_answers() 
     assert all_together.coverage == 1
     (said,) = notes(all_together)
     assert "a rare answer may be wrong far more often, which these counts do not show" in said
+    assert "(pass prediction and label in place of correct to see it)" in said
     assert "pass the predictions as groups, at delta divided by their number." in said
     apart = certify_abstention(CONFIDENCE, right, xi=0.05, delta=0.01, groups=answer)
     assert apart.thresholds["effusion"] == np.inf
@@ -82,6 +85,38 @@ def test_an_abstention_that_answers_nearly_all_says_how_to_bound_rare_answers() 
     assert not notes(certify_abstention(CONFIDENCE, RIGHT, xi=0.05, delta=0.01))
     # What is flagged is not an answer.
     assert not notes(certify_precision(STRONG, POSITIVE, target=0.1, delta=0.01))
+
+
+def test_an_abstention_names_the_rare_answer_that_is_wrong_most_often(tmp_path: Any) -> None:
+    """39 % of the answers "effusion" are wrong, and 2 % of all."""
+    answer = np.where(np.arange(N) % 40 == 0, "effusion", "clear")
+    wrong = np.where(answer == "effusion", np.arange(N) // 40 % 100 < 39, np.arange(N) % 99 == 1)
+    label = np.where(wrong, np.where(answer == "clear", "effusion", "clear"), answer)
+    asked: Any = {"xi": 0.05, "delta": 0.01}
+    named = certify_abstention(CONFIDENCE, prediction=answer, label=label, **asked)
+    said = (
+        "39 % of the answers 'effusion' are wrong (39 of 100), though nearly all rows are "
+        "answered: certify per class. For that pass the predictions as groups, at delta divided by "
+        "their number. Each class then needs enough rows of its own."
+    )
+    assert named.provenance.notes == {"worst_answer": "39/100 effusion"}
+    assert said in map(str, named.says.notes)
+    named.save(tmp_path / "c.json")
+    loaded = load_certificate(tmp_path / "c.json")
+    assert loaded.summary() == named.summary()
+    assert not exact_verifier.check_document(named.to_dict()).wrong
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"c": CONFIDENCE, "p": answer, "y": label})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    for data in (frame, tmp_path / "rows.parquet"):
+        columns: Any = {"prediction": "p", "label": "y", "data": data}
+        assert said in map(str, certify_abstention("c", **columns, **asked).says.notes)
+    # By the tally alone the classes are not known; and where no answer is worse nothing is said.
+    tally = Tally.count("abstention", CONFIDENCE, prediction=answer, label=label)
+    assert "which these counts do not show" in certify_abstention(data=tally, **asked).summary()
+    good = np.where(np.arange(N) % 50 == 1, "effusion", answer)
+    fine = certify_abstention(CONFIDENCE, prediction=good, label=good, **asked)
+    assert not [note for note in map(str, fine.says.notes) if "answers" in note]
 
 
 def test_saturated_scores_say_that_a_finer_score_may_do_better() -> None:
@@ -163,3 +198,50 @@ def test_a_danger_that_ranks_the_wrong_way_round_is_noted_with_the_remedy() -> N
     # Lost rollouts have no danger, and say nothing about it.
     lost = certify_shield(np.where(unsafe, -np.inf, danger), unsafe, **asked).summary()
     assert "wrong way round" not in lost
+
+
+def _rare() -> Any:
+    answer = np.where(np.arange(N) % 40 == 0, "effusion", "clear")
+    wrong = (answer == "effusion") & (np.arange(N) // 40 % 100 < 39)
+    label = np.where(wrong, "clear", answer)
+    return certify_abstention(CONFIDENCE, prediction=answer, label=label, xi=0.05, delta=0.01)
+
+
+def _beaten() -> Any:
+    answers = np.column_stack([np.arange(N) % 50 == 0, np.arange(N) % 9 == 0]).astype(int)
+    return certify_cascade(CONFIDENCE, answers, np.zeros(N, dtype=int), xi=0.02, delta=0.01)
+
+
+# Each useless result, made on purpose. `python -m tests.claims.test_remedies` prints what is said.
+SITUATIONS: dict[str, tuple[Any, str]] = {
+    "intervals wider than 0.2": (
+        lambda: calibrate(CONFIDENCE[:200], RIGHT[:200], delta=0.01),
+        "Too wide",
+    ),
+    "recall that flags over half": (
+        lambda: certify_recall(WEAK, POSITIVE, target=0.98, delta=0.01),
+        "More than half",
+    ),
+    "abstention that answers nearly all, one class is rare": (_rare, "certify per class"),
+    "saturated scores": (
+        lambda: certify_false_alarms(np.where(WEAK > 0.5, 0.9, WEAK), POSITIVE, xi=0.1, delta=0.01),
+        "share the score",
+    ),
+    "an exit that beats the whole network": (_beaten, "seem to beat"),
+    "a reversed score": (
+        lambda: certify_recall(1 - WEAK, POSITIVE, target=0.9, delta=0.01),
+        "reversed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_every_useless_result_is_followed_by_one_sentence_that_helps(name: str) -> None:
+    make, word = SITUATIONS[name]
+    assert len([note for note in map(str, make().says.notes) if word in note]) == 1
+
+
+if __name__ == "__main__":
+    for name, (make, word) in SITUATIONS.items():
+        (said,) = [note for note in map(str, make().says.notes) if word in note]
+        print(f"{name}:\n    {said}")  # noqa: T201

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 SAMPLES = Path(__file__).parents[1] / "data" / "evaluations"
 ASKED = ("--xi", 0.4, "--delta", 0.1)
@@ -57,3 +59,109 @@ def test_a_pilot_says_how_many_labels_it_takes(pacbound: Any, tmp_path: Path) ->
     asked = ("--xi", 0.03, "--delta", 0.05, "--draws", 20)
     said = pacbound("plan", "pilot", file, *roles, *asked).stdout
     assert "labels" in said
+
+
+def _written(folder: Path, rows: int = 400) -> Any:
+    """The same answers in one table, and in one for each model; no row has a label."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["cat", "dog", "owl"], rows)
+    old = np.where(rng.random(rows) < 0.1, "dog", truth)
+    new = np.where(rng.random(rows) < 0.08, "owl", truth)
+    lang = np.where(np.arange(rows) % 3, "en", "de")
+    lines = [f'"row, {i}",{old[i]},{new[i]},{lang[i]},' for i in range(rows)]
+    (folder / "both.csv").write_text("\n".join(["text,old,new,lang,y", *lines]))
+    for name, answers in (("old", old), ("new", new)):
+        (folder / f"{name}.jsonl").write_text(
+            "\n".join(
+                json.dumps(
+                    {
+                        "doc_id": int(i),
+                        "doc": {"q": f"row {i}"},
+                        "said": answers[i],
+                        "lang": lang[i],
+                    }
+                )
+                for i in rng.permutation(rows)
+            )
+        )
+    return truth, old, new
+
+
+def _filled(path: Path, label: str, truth: Any, rows: int) -> int:
+    """Fill in the first rows, the others stay without a label."""
+    with path.open(newline="") as file:
+        found = list(csv.DictReader(file))
+    for row in found[:rows]:
+        row[label] = truth[int(row.get("doc_id") or row["pac_row"])]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, found[0])
+        writer.writeheader()
+        writer.writerows(found)
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "label", "shown"),
+    [
+        (("both.csv", "--prediction", "old,new", "--label", "y"), "y", "pac_row,text,lang,y"),
+        (
+            ("old.jsonl", "new.jsonl", "--id", "doc_id", "--prediction", "said"),
+            "label",
+            "pac_row,doc_id,doc,lang,label",
+        ),
+    ],
+)
+def test_rows_go_out_to_be_labelled_without_answers_and_come_back(
+    pacbound: Any, tmp_path: Path, given: tuple[str, ...], label: str, shown: str
+) -> None:
+    truth, old, new = _written(tmp_path)
+    asked = (*given, "--xi", 0.05, "--delta", 0.05)
+    refused = pacbound("compare", *asked, "--to-label", "ask.csv", code=3)
+    assert "rows are missing and could still change the verdict" in refused.stderr
+    text = (tmp_path / "ask.csv").read_text()
+    assert text.splitlines()[0] == shown
+    assert not {"cat", "dog", "owl"} & set(text.replace(",", " ").replace("\n", " ").split())
+    rows = _filled(tmp_path / "ask.csv", label, truth, 30)
+    assert rows == int((old != new).sum())
+    back = () if "--label" in asked else ("--label", label)
+    again = ("compare", *asked, *back, "--labels", "ask.csv")
+    said = pacbound(*again, "--to-label", "more.csv", "-o", "made.json")
+    assert f"({rows - 30} of them without a label)" in said.stdout
+    assert "No further label can change the verdict: more.csv has no rows." in said.stderr
+    data = [word for file in given if file.endswith(("csv", "jsonl")) for word in ("--data", file)]
+    assert "the same counts" in pacbound("verify", "made.json", *data, "--labels", "ask.csv").stdout
+
+
+def test_only_groups_and_candidates_that_are_undecided_need_labels(
+    pacbound: Any, tmp_path: Path
+) -> None:
+    """Group b passes as it is; in group a the first rows could help both candidates."""
+    lines = ["1,0,0,a,"] * 4 + ["1,0,1,a,"] * 2 + [",1,1,a,"] * 2
+    lines += ["1,0,1,b,"] + ["1,1,1,a,1"] * 120 + ["1,1,1,b,1"] * 120 + ["0,0,0,a,0"]
+    lines = [*reversed(lines)]
+    (tmp_path / "both.csv").write_text("\n".join(["old,one,two,g,y", *lines]))
+    asked = ("both.csv", "--prediction", "old,one,two", "--label", "y", "--groups", "g")
+    options = ("--xi", 0.06, "--delta", 0.1, "--unseen-labels", 1)
+    pacbound("compare", *asked, *options, "--to-label", "ask.csv", code=3)
+    with (tmp_path / "ask.csv").open(newline="") as file:
+        found = [int(row["pac_row"]) for row in csv.DictReader(file)]
+    assert [lines[row] for row in found] == ["1,0,0,a,"] * 4 + [",1,1,a,"] * 2 + ["1,0,1,a,"] * 2
+
+
+def test_labels_of_other_rows_of_joined_tables_are_refused(pacbound: Any, tmp_path: Path) -> None:
+    _written(tmp_path)
+    asked: tuple[Any, ...] = ("old.jsonl", "new.jsonl", "--id", "doc_id", "--prediction", "said")
+    asked += ("--label", "label", "--xi", 0.05, "--delta", 0.05)
+    for text, said in (
+        ("pac_row,doc_id,label\n3,-5,cat\n", "These are answers to other rows"),
+        ("pac_row,label\n400,cat\n", "answers row 400"),
+        ("pac_row,label\n3,cat\n3,dog\n", "answers row 3 twice"),
+    ):
+        (tmp_path / "back.csv").write_text(text)
+        assert said in pacbound("compare", *asked, "--labels", "back.csv", code=2).stderr
+
+
+def test_graded_rows_are_not_written_to_be_labelled(pacbound: Any) -> None:
+    files = [SAMPLES / f"inspect_{name}.json" for name in ("old", "new")]
+    options = ("--id", "id", "--quality", "scores.match.value", *ASKED, "--to-label", "ask.csv")
+    assert "graded: grade the rows whose" in pacbound("compare", *files, *options, code=2).stderr

@@ -27,6 +27,7 @@ from pacbound.claims.judge import labels_needed
 from pacbound.data import fashion_mnist
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor import BundleMonitor
+from pacbound.report import write_report
 
 SHIRT = 6
 COLUMNS = ("--verdict", "v", "--label", "y")
@@ -177,6 +178,28 @@ def test_a_monitor_rings_when_the_passes_are_no_longer_right(judged: dict[str, A
     (one,) = monitor.monitors.values()
     verdict = ["pass"] * 400 + ["fail"] * 400
     assert one.update({"prediction": verdict, "label": ["fail"] * 800, "groups": verdict})
+
+
+def test_the_monitor_of_all_claims_is_on_the_page_beside_each(
+    pacbound: Any, tmp_path: Path, judged: dict[str, Any]
+) -> None:
+    pl.DataFrame(judged).write_csv(tmp_path / "j.csv")
+    pl.DataFrame({**judged, "y": ["pass"] * 1500}).write_csv(tmp_path / "use.csv")
+    columns = ("--verdict", "v", "--label", "y", "--confidence", "c", "--groups", "task")
+    pacbound("judge", "j.csv", *columns, "--xi", 0.2, "--delta", 0.05, "-o", "judge.json")
+    watched = ("monitor", "judge.json", "use.csv", "--delta", 0.01, "--state", "state.json")
+    said = pacbound(*watched, code=1).stdout
+    assert "Monitor of 3 claims, delta = 0.01," in said
+    assert said.count("delta = 0.003334,") == 3
+    pacbound("report", "judge.json", "--monitor", "state.json", "-o", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("Evidence over time") >= 3
+    # Beside each claim, and beside all of them together.
+    assert page.count("The monitor rang: ") == 2 * said.count("ALARM")
+    assert "The monitor rang: judge.json: slices: ALARM" in page
+    other = certify_judge(judged["v"], judged["y"], delta=0.05)
+    with pytest.raises(InvalidValueError, match="not on this page"):
+        write_report([other], tmp_path / "other.html", monitors=tmp_path / "state.json")
 
 
 def test_a_calibration_without_a_confidence_needs_a_single_bin(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,19 +123,46 @@ def test_several_candidates_that_lose_xi_are_all_refused_in_most_draws(judge: Ju
     assert violations > 0.2 * delta * runs
 
 
-def test_a_planned_sample_reaches_its_power() -> None:
-    rng, xi, delta = np.random.default_rng(2), 0.02, 0.05
-    pilot = Tally.count("replacement", answers(rng, 20_000, 0.03, 0.03), np.ones(20_000))
-    plan = plan_from_pilot(pilot, xi=xi, delta=delta, power=0.8, draws=100)
+def exact_power(n: int, lost: float, gained: float, xi: float, delta: float) -> float:
+    """Over every number of losses and gains, up to chances that do not matter."""
+    top = [int(binom.isf(1e-12, n, rate)) + 1 for rate in (lost, gained)]
+    b, c = np.meshgrid(np.arange(top[0] + 1), np.arange(top[1] + 1), indexing="ij")
+    law = multinomial(n, [lost, gained, 1 - lost - gained])
+    chances = law.pmf(np.stack([b, c, n - b - c], axis=-1))
+    return float(chances[np.asarray(passes(b, c, n, xi=xi, delta=delta))].sum())
+
+
+@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.95])
+def test_a_planned_sample_reaches_its_power(wanted: float) -> None:
+    """Exactly, where the pilot is so large that its rates are the true ones."""
+    xi, delta, lost, gained, size = 0.02, 0.05, 0.03, 0.03, 500_000
+    pilot = Tally.count(
+        "replacement", answers(np.random.default_rng(2), 2000, 0.03, 0.03), np.ones(2000)
+    )
+    counts = np.zeros_like(pilot.counts)
+    places = [pilot.outcomes.index(name) for name in ("only_old", "only_new", "equal")]
+    counts[0, places] = [round(lost * size), round(gained * size), size - round(0.06 * size)]
+    pilot = replace(pilot, rows=size, counts=counts)
+    plan = plan_from_pilot(pilot, xi=xi, delta=delta, power=wanted, sizes=[300, 1000, 3000, 9000])
     assert plan.needed is not None
-    n, runs = plan.needed.rows, 400
-    made = [
-        certify_replacement(answers(rng, n, 0.03, 0.03), np.ones(n), xi=xi, delta=delta)
-        for _ in range(runs)
-    ]
-    reached = sum(one.certified for one in made)
-    assert binom.cdf(reached, runs, 0.7) > 1e-6
-    assert plan.needed.labels == pytest.approx(0.06 * n, rel=0.2)
+    n = plan.needed.rows
+    assert exact_power(n, lost, gained, xi, delta) >= wanted - 0.002
+    assert exact_power(int(0.85 * n), lost, gained, xi, delta) < wanted
+    assert plan.needed.labels == pytest.approx(0.06 * n, rel=0.1)
+
+
+def test_samples_planned_from_pilots_reach_their_power_on_average() -> None:
+    """Each plan is made from a pilot of its own, with its luck; the power of each is exact."""
+    xi, delta, wanted = 0.03, 0.05, 0.8
+    rng, reached = np.random.default_rng(3), list[float]()
+    for _ in range(24):
+        pilot = Tally.count("replacement", answers(rng, 1500, 0.02, 0.02), np.ones(1500))
+        plan = plan_from_pilot(
+            pilot, xi=xi, delta=delta, power=wanted, draws=20, rng=rng, sizes=[200, 400, 800, 3000]
+        )
+        assert plan.needed is not None
+        reached.append(exact_power(plan.needed.rows, 0.02, 0.02, xi, delta))
+    assert np.mean(reached) >= wanted
 
 
 def graded(rng: np.random.Generator, n: int, shift: float = 0.0) -> Any:

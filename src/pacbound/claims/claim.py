@@ -9,7 +9,7 @@ certifying, verifying and exploring are the same call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -85,6 +85,8 @@ class Claim(ABC, Generic[C]):
     by_groups: bool = True
     # What of that may be asked for says how rows are counted: a tally is counted by it.
     counts_by: tuple[str, ...] = ()
+    # Whether it says which labels could still change the verdict, by `rows_to_label`.
+    asks_for_labels: bool = False
 
     @property
     def measure(self) -> Measure | None:
@@ -260,6 +262,16 @@ class Claim(ABC, Generic[C]):
         """What was counted for the certificate."""
         return self.question
 
+    def rows_to_label(
+        self,
+        certificate: C,  # noqa: ARG002
+        columns: Mapping[str, Any],  # noqa: ARG002
+        data: Any,  # noqa: ARG002
+        rows: Mapping[str, Any],  # noqa: ARG002
+    ) -> list[int]:
+        """The rows whose label could still change the verdict, the most useful first."""
+        return []
+
     def refused_groups(self, certificate: C) -> Iterable[str]:  # noqa: ARG002
         """The groups that nothing is certified for, where others are."""
         return ()
@@ -295,6 +307,17 @@ class Claim(ABC, Generic[C]):
         values = self.decided(self.counted(evidence, self.wishes(asked)))
         provenance = Provenance.of(evidence, columns)
         return self.certificate(by=self, values=values, provenance=provenance)
+
+    def noticed(
+        self,
+        certificate: C,
+        columns: Mapping[str, Any],  # noqa: ARG002
+        count: Callable[[Any], Tally],  # noqa: ARG002
+    ) -> C:
+        """The certificate with what is worth a note about the rows, which `count` counts again by
+        other groups.
+        """
+        return certificate
 
     def schema(self) -> dict[str, Json]:
         """The JSON schema of the documents of all its procedures."""
@@ -344,6 +367,13 @@ def certify(
     }
     gathered = dict(claim.gathered(asked, tally, columns, options))
     made = claim.certify(tally, gathered, recorded_columns(named, data))
+    if not isinstance(data, Tally):
+
+        def count(groups: Any) -> Tally:
+            by = {**columns, **counting, **options, "groups": groups}
+            return Tally.count(question, data=data, **by)
+
+        made = claim.noticed(made, columns, count)
     return made if about is None and sample is None else made.with_about(about, sample=sample)
 
 

@@ -30,7 +30,10 @@ LONGEST_NAME = 40
 LONGEST_TEXT = 1000
 LONGEST_SAMPLE = 200
 # What may be noted of labels: see `pacbound.claims.cascade.words`.
+LABELS = "labels"
 NOTES = ("too few to tell", "unrelated")
+# How many answers are wrong, of how many, and which: "31/80 effusion".
+_ANSWER = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14} .{0,200}", re.DOTALL)
 
 _LISTED_SOURCES = 1000
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -68,7 +71,9 @@ class Provenance:
     notes : mapping of str to str
         What was noticed when the rows were counted. Cascade: "labels" is "too few to tell" if too
         few rows have a label to see that the labels are those of the rows, and "unrelated" if they
-        do not look so and were counted with `unrelated_labels`. Those of the claims of a bundle are
+        do not look so and were counted with `unrelated_labels`. Abstention: "worst_answer", where
+        nearly all rows are answered and classes were counted, has the answer that is most often
+        wrong, with how many of how many are: "31/80 effusion". Those of the claims of a bundle are
         named as "claim.labels".
 
     Examples
@@ -111,7 +116,10 @@ class Provenance:
     ) -> Self:
         """The provenance of a certificate made now from `tally`."""
         names = {} if tally.drawn is None else tally.drawn.digests()
-        return replace(cls.now(tally.sources, columns, notes), drawn_by=names)
+        verdict = "" if tally.matches is None else tally.matches.verdict(tally.rows)
+        labels = {LABELS: verdict} if verdict in NOTES else {}
+        made = cls.now(tally.sources, columns, {**labels, **(notes or {})})
+        return replace(made, drawn_by=names)
 
     def to_dict(self) -> dict[str, Json]:
         """The provenance as a document holds it; what there is none of is left out."""
@@ -168,6 +176,13 @@ def _read_digest(part: Reader, key: str) -> str:
     return text
 
 
+def _read_note(part: Reader, key: str) -> str:
+    text = part.text(key)
+    if key.endswith("worst_answer") and _ANSWER.fullmatch(text):
+        return text
+    return str(part.choice(key, NOTES))
+
+
 def _each(read: Callable[[Reader, str], str]) -> Callable[[Reader, str], dict[str, str]]:
     """Texts by their names, each read like this."""
 
@@ -184,7 +199,7 @@ _READERS: Mapping[str, Callable[[Reader, str], Any]] = {
     "sample": _read_sample,
     "samples": _each(_read_sample),
     "drawn_by": _each(_read_digest),
-    "notes": _each(lambda part, key: str(part.choice(key, NOTES))),
+    "notes": _each(_read_note),
 }
 
 

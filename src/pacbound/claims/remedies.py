@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.says import Sentence, count, share
+from pacbound.stats.binomial import binomial_lower
 
 Counts = Mapping[str, NDArray[np.int64]]
 
@@ -23,6 +24,11 @@ NOT_BY_CHANCE: Final = 4.0
 MANY_TIED: Final = 0.2
 # Nearly all rows are answered.
 NEARLY_ALL: Final = 0.95
+# An answer is worse than others if its rate surely is, up to this chance of error.
+SURELY: Final = 0.05
+# The note of a provenance about the answer that is wrong most often, and the most of its name.
+WORST: Final = "worst_answer"
+LONGEST_ANSWER: Final = 200
 # An interval that is wider is of little use.
 WIDE: Final = 0.2
 
@@ -119,15 +125,49 @@ def flags_most(certificate: Any, with_more: float) -> Iterator[Sentence]:
     yield Sentence(f"{text} (fresh rows); else use a score that separates better.", values)
 
 
-def hides_rare_answers(acted: int, rows: int) -> list[Sentence]:
-    """What to do where nearly all rows are answered: the rate is an average over all answers."""
+def worst_answer(found: Mapping[str, tuple[int, int]]) -> str:
+    """Of the wrong answers and all answers of each class, those of the class that is surely wrong
+    most often: "31/80 effusion".
+    """
+
+    def surely(name: str) -> float:
+        return float(binomial_lower(*found[name], delta=SURELY))
+
+    name = max(found, key=surely)
+    return f"{found[name][0]}/{found[name][1]} {name[:LONGEST_ANSWER]}"
+
+
+def hides_rare_answers(acted: int, rows: int, worst: str | None, xi: float) -> list[Sentence]:
+    """What to do where nearly all rows are answered: the rate is an average over all answers.
+    `worst` is the answer that is wrong most often, if classes were counted.
+    """
     if acted < NEARLY_ALL * rows:
+        return []
+    per_class = "pass the predictions as groups, at delta divided by their number."
+    if worst is None:
+        return [
+            Sentence(
+                "Nearly all rows are answered, and the rate is that of all answers together: a "
+                "rare answer may be wrong far more often, which these counts do not show (pass "
+                "prediction and label in place of correct to see it). To bound it for each answer "
+                + per_class
+            )
+        ]
+    counts, _, name = worst.partition(" ")
+    wrong, answered = map(int, counts.split("/"))
+    if binomial_lower(wrong, answered, delta=SURELY) <= xi:
         return []
     return [
         Sentence(
-            "Nearly all rows are answered, and the rate is that of all answers together: a rare "
-            "answer may be wrong far more often, which these counts do not show. To bound it for "
-            "each answer pass the predictions as groups, at delta divided by their number."
+            "{rate} of the answers {name} are wrong ({wrong} of {answered}), though nearly all "
+            f"rows are answered: certify per class. For that {per_class} Each class then needs "
+            "enough rows of its own.",
+            {
+                "rate": share(round(wrong / answered, 2)),
+                "name": repr(name),
+                "wrong": count(wrong),
+                "answered": count(answered),
+            },
         )
     ]
 

@@ -11,7 +11,7 @@ import numpy as np
 from pacbound.claims.assumptions import as_graded, drawn_over
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
-from pacbound.claims.provenance import Provenance
+from pacbound.claims.provenance import LABELS
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
@@ -19,6 +19,7 @@ from pacbound.claims.tables import (
     group_prefix,
     groups_of,
     head,
+    noted_labels,
     require_drawn,
     require_groups,
     scope_field,
@@ -33,7 +34,7 @@ from pacbound.figure import Figure
 from pacbound.figures.paired import losses_beside_gains
 from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, Integers, TruthValue, looks_ask, xi_ask
 from pacbound.measure import Measure, Sample
-from pacbound.procedures.replacement import NAME, Refusal, passes, refusal, too_small
+from pacbound.procedures.replacement import NAME, Refusal, passes, power, refusal, too_small
 from pacbound.says import Says, Sentence, Value, confidence, count, share
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.stats.paired import (
@@ -42,16 +43,19 @@ from pacbound.stats.paired import (
     paired_test_work,
     paired_upper,
 )
+from pacbound.tally.count import Kept, count_rows
 from pacbound.tally.questions.cascade import ALL_ROWS
 from pacbound.tally.questions.question import Judged
 from pacbound.tally.questions.replacement import (
     LOST,
+    MAY_LOSE,
     MOST_CANDIDATES,
     ONLY_NEW,
     ONLY_OLD,
     OPEN,
     OUTCOMES,
     REPLACEMENT,
+    UNLABELLED,
     at_best,
     of_candidates,
 )
@@ -63,16 +67,11 @@ from pacbound.watch import DifferenceWatch
 MOST_GROUPS: Final = 1000
 # The largest exact test that a plan waits for, about a third of a second.
 EXACT_WORK: Final = 0.03
+# Chances to pass are computed exactly up to so many rows.
+MOST_EXACT: Final = 200_000
 
-_LABELS: Final = "labels"
-_NOTED: Final = {
-    "too few to tell": "Note: too few rows have a label, or nearly all have the same, to see "
-    "whether the labels are those of these rows. Labels of other rows hide what is lost: check how "
-    "they were joined.",
-    "unrelated": "Note: the labels match the old model no more often than labels of other rows "
-    "would, and were counted all the same (unrelated_labels). If they are not those of these rows, "
-    "the claim is worth nothing.",
-}
+# By how much the label of a row with each outcome could lower the loss.
+_TOLD_BY_LABEL: Final = np.array([{UNLABELLED: 2, MAY_LOSE: 1}.get(one, 0) for one in range(7)])
 _SEEN: Final = "{New} loses {losses} of {n} rows and gains {gains}"
 # A sentence for each code of a refusal.
 REFUSALS: Final[Mapping[str, str]] = {
@@ -232,6 +231,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
     help = "Certify that a new model loses at most xi accuracy against the old one."
     question = REPLACEMENT
     certificate = ReplacementCertificate
+    asks_for_labels = True
     asks = (
         xi_ask("The accuracy that may be lost: 0.01. 0 asks that the new model is better."),
         DELTA,
@@ -408,18 +408,6 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             return level
         return (bonferroni_level if overlap else sidak_level)(level, groups)
 
-    def certify(
-        self, evidence: Tally, asked: Mapping[str, Any], columns: Mapping[str, str] | None = None
-    ) -> ReplacementCertificate:
-        """The certificate of what was counted, with what was noticed about its labels."""
-        require_is_tally(evidence)
-        made = super().certify(evidence, asked, columns)
-        verdict = "" if evidence.matches is None else evidence.matches.verdict(evidence.rows)
-        if verdict not in _NOTED:
-            return made
-        noted = Provenance.of(evidence, columns, {_LABELS: verdict})
-        return ReplacementCertificate(by=self, values=made.values, provenance=noted)
-
     def work(self, values: Values) -> float:
         """About how long deciding takes: a region for each size of a group."""
         if values["xi"] == 0:
@@ -442,6 +430,49 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             found.append((table["group"], why))
         # What no number of rows would mend comes first, then what takes most of them.
         return sorted(found, key=lambda one: -(one[1].needed or np.inf))
+
+    def rows_to_label(
+        self,
+        certificate: ReplacementCertificate,
+        columns: Mapping[str, Any],
+        data: Any,
+        rows: Mapping[str, Any],
+    ) -> list[int]:
+        """The rows whose label could still change the verdict, those first in which it could turn
+        a loss into a gain, for most candidates.
+        """
+        if certificate.values["graded"] is not None:
+            raise InvalidTypeError(
+                "Rows are written to be labelled where answers are right or wrong, and these are "
+                "graded: grade the rows whose quality is missing in the table itself."
+            )
+        kept = Kept()
+        given = {name: value for name, value in {**columns, **rows}.items() if value is not None}
+        count_rows(self.question, given, data, kept)
+        undecided, names = self._undecided(certificate.values), groups_of(certificate.values)
+        useful = np.concatenate([_useful(one, names, undecided) for one in kept.judged])
+        places = np.arange(len(useful)) if kept.places is None else kept.places
+        order = np.argsort(-useful, kind="stable")
+        return [int(place) for place in places[order[useful[order] > 0]]]
+
+    def _undecided(self, values: Values) -> Any:
+        """Whether each candidate does not pass in each group, and could with more labels: in every
+        group, where the verdict is a common one.
+        """
+        every = range(candidates_of(values))
+        now, best = (
+            np.array([[m in found for m in every] for found in each])
+            for each in (
+                [table["passed"] for table in values["tables"]],
+                [
+                    () if one["left_out"] else self.passed(one["counts"], values, optimistic=True)
+                    for one in values["tables"]
+                ],
+            )
+        )
+        kept = [not one["left_out"] for one in values["tables"]]
+        common = best[kept].all(axis=0) if values["group_verdicts"] == "common" else True
+        return best & common & ~now
 
     # ---- what engines read
 
@@ -618,9 +649,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 ),
                 {"missing": count(missing)},
             )
-        verdict = certificate.provenance.notes.get(_LABELS, "")
-        if verdict in _NOTED:
-            yield Sentence(_NOTED[verdict])
+        notes = certificate.provenance.notes
+        yield from noted_labels(notes, "the old model", "hide what is lost")
 
     def figures(self, certificate: ReplacementCertificate) -> Iterable[Figure]:
         """The losses that each group allows beside its gains, and those that were seen."""
@@ -689,7 +719,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "The groups of this certificate overlap, and a table has one group for each row: "
                 "pass the groups to certify_replacement again, and compare `counts_digest`."
             )
-        unrelated = certificate.provenance.notes.get(_LABELS) == "unrelated"
+        unrelated = certificate.provenance.notes.get(LABELS) == "unrelated"
         return {"unrelated_labels": True} if unrelated else {}
 
     def cells(self, certificate: ReplacementCertificate) -> Cells:
@@ -732,6 +762,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
             labels=_differing,
             silent=_silent,
+            chances=_chances,
         )
 
     def _sample(self, tally: Tally, xi: float, delta: float) -> Sample:
@@ -741,6 +772,19 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         seen = of_candidates(tally.counts.sum(axis=0))[0]
         most = paired_upper(lost_of(seen), int(seen[ONLY_NEW]), tally.rows, delta=delta)
         return Sample(bool(set.intersection(*passed)), most, (), bound)
+
+
+def _chances(laws: Sequence[Tally], n: int, xi: float, delta: float) -> Any:
+    """The chance that n rows pass, of one candidate, without groups."""
+    seen = [of_candidates(law.counts.sum(axis=0)) for law in laws]
+    if laws[0].groups or len(seen[0]) > 1 or n > MOST_EXACT:
+        return None
+    bound: PairedBound = (
+        "exact" if paired_test_work(n, xi=xi, delta=delta) <= EXACT_WORK else "pair"
+    )
+    lost = np.array([lost_of(one[0]) / one.sum() for one in seen])
+    gained = np.array([one[0][ONLY_NEW] / one.sum() for one in seen])
+    return power(lost, gained, n, xi=xi, delta=delta, bound=bound)
 
 
 def _conflict(values: Values) -> str | None:
@@ -760,6 +804,18 @@ def _conflict(values: Values) -> str | None:
             "in which they were drawn. Looks cannot be added."
         )
     return None
+
+
+def _useful(judged: Judged, names: Sequence[str], undecided: Any) -> Any:
+    """By how much the label of each row could lower the losses of the candidates that are undecided
+    in its group.
+    """
+    shape = (len(OUTCOMES),) * undecided.shape[1]
+    outcomes = np.stack(np.unravel_index(judged.outcomes, shape), axis=1)
+    groups = np.zeros(len(outcomes), dtype=np.int64)
+    if judged.places is not None:
+        groups = np.array([names.index(name) for name in judged.groups])[judged.places]
+    return (_TOLD_BY_LABEL[outcomes] * undecided[groups]).sum(axis=1)
 
 
 def _lost_what(graded: Any) -> str:

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from pacbound.claims import claim_of
 from pacbound.claims.assumptions import ASSUMED
 from pacbound.claims.claim import Cells, Procedure, wrong_draw
+from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
+from pacbound.says import Sentence
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.coins import LONGEST_JUDGE, Graded, graded_from, graded_to_dict
 from pacbound.tally.draws import Drawn, drawn_from
@@ -127,6 +129,22 @@ LEAVE_OUT = (
     'They have too few {unit} to pass, even if none {wrong}: small_groups="leave-out" leaves these '
     "uncertified and can certify the others."
 )
+
+
+def noted_labels(notes: Mapping[str, str], reference: str, hide: str) -> list[Sentence]:
+    """What is said about labels that may be those of other rows: `reference` is the model that they
+    are held against, and `hide` what other labels would do.
+    """
+    said = {
+        "too few to tell": "too few rows have a label, or nearly all have the same, to see whether "
+        f"the labels are those of these rows. Labels of other rows {hide}: check how they were "
+        "joined.",
+        "unrelated": f"the labels match {reference} no more often than labels of other rows would, "
+        "and were counted all the same (unrelated_labels). If they are not those of these rows, "
+        "the claim is worth nothing.",
+    }
+    verdict = notes.get(LABELS, "")
+    return [Sentence(f"Note: {said[verdict]}")] if verdict in said else []
 
 
 def small_groups_conflict(asked: Values, scope: str, shared: str | None = None) -> str | None:

@@ -30,6 +30,7 @@ from pacbound.claims.pools import (
     pool_cells,
     read_pool,
 )
+from pacbound.claims.remedies import NEARLY_ALL, WORST, worst_answer
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
@@ -399,6 +400,24 @@ class WalkClaim(Claim[C]):
         above = table["counts"]["cells"] >= table["threshold"] * TOP
         events, rows = self.counts_of(table)
         return exact_sum(rows[above]), exact_sum(events[above])
+
+    def noticed(
+        self, certificate: C, columns: Mapping[str, Any], count: Callable[[Any], Tally]
+    ) -> C:
+        """Where nearly all rows are answered: the answer that is most often wrong."""
+        table, answers = certificate.values["tables"][0], columns.get("prediction")
+        told = self.words.hides_rare and certificate.certified and certificate.graded is None
+        if answers is None or not told or certificate.values["scope"] != "top":
+            return certificate
+        if self.reached(table)[0] < NEARLY_ALL * self.rows_of(table):
+            return certificate
+        each = histograms_of(count(answers), self.question)
+        found = {
+            str(name): self.reached({"counts": counts, "threshold": table["threshold"]})[::-1]
+            for name, counts in each
+        }
+        notes = {**certificate.provenance.notes, WORST: worst_answer(found)}
+        return replace(certificate, provenance=replace(certificate.provenance, notes=notes))
 
     def says(self, certificate: C) -> Says:
         """The certificate in words."""

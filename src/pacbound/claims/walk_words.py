@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 from pacbound.claims.assumptions import as_graded, drawn_over
-from pacbound.claims.remedies import hides_rare_answers, reversed_score
+from pacbound.claims.remedies import WORST, hides_rare_answers, reversed_score
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.abstention import NothingPassed
@@ -107,7 +107,9 @@ def said(claim: Any, certificate: Any) -> Says:
             title, refused=_refused(claim, certificate, whole), groups=lines, notes=tuple(notes)
         )
     if words.hides_rare and not grouped:
-        notes += hides_rare_answers(claim.reached(tables[0])[0], claim.rows_of(tables[0]))
+        reached, rows = claim.reached(tables[0])[0], claim.rows_of(tables[0])
+        worst = certificate.provenance.notes.get(WORST)
+        notes += hides_rare_answers(reached, rows, worst, float(allowed_rate(values)))
     filled = {
         **whole,
         "confidence": confidence(values["delta"]),

@@ -44,7 +44,9 @@ from pacbound.cli.rows import (
 from pacbound.cli.streams import print_json
 from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
 from pacbound.forms import REQUIRED, Ask
+from pacbound.sources.rewriting import write_rows
 from pacbound.tally import Tally
+from pacbound.tally.joined_tables import rows_to_ask
 from pacbound.tally.questions.question import RowColumn, subject_of
 from pacbound.tally.row_options import JOINED_BY
 
@@ -55,6 +57,15 @@ TalliesArgument = Annotated[
     list[Path],
     typer.Argument(metavar="TALLY...", help="What `pacbound tally` wrote, one for each part."),
     Reads(),
+]
+ToLabelOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the rows here whose label could still change the verdict, the most useful "
+        "first, without the models' answers.",
+        rich_help_panel=ROWS,
+    ),
+    Writes(),
 ]
 TallyOption = Annotated[
     Path, typer.Option("--output", "-o", help="Where the tally goes."), Writes()
@@ -73,6 +84,8 @@ def certifying(kind: str) -> Callable[..., Any]:
         options = {**rows.options(), "about": {**told.about, **about_of(given["about"])} or None}
         with progress_bar("counting") as progress:
             certificate = certify(claim, columns, asked, tables, {**options, "progress": progress})
+        if given.get("to_label") is not None:
+            _ask_for_labels(claim, certificate, columns, tables, rows, given["to_label"])
         return _delivered(certificate, given)
 
     return _command(
@@ -83,10 +96,40 @@ def certifying(kind: str) -> Callable[..., Any]:
             _parameter("files", FilesArgument),
             *map(_of_column, columns_of(claim)),
             *(_of_ask(ask) for ask in claim.asks if ask.option),
+            *([_parameter("to_label", ToLabelOption, None)] if claim.asks_for_labels else []),
             _parameter("rows", Annotated[RowChoices, (*_rows(claim), "sample")]),
             *_RESULT,
         ],
     )
+
+
+def _ask_for_labels(
+    claim: Claim[Any],
+    certificate: Certificate,
+    columns: Mapping[str, Any],
+    tables: list[str],
+    rows: RowChoices,
+    target: Path,
+) -> None:
+    """Write the rows whose label could still change the verdict, without the models' answers."""
+    options = rows.options()
+    options.pop("sample", None)
+    asked = claim.rows_to_label(certificate, columns, tables, options)
+    label = columns.get("label") or "label"
+    joins = {"by": options.get("id"), "where": options.get("where")}
+    found = rows_to_ask(
+        tables, asked, label, columns.get("prediction") or (), **joins, notation=rows.notation()
+    )
+    write_rows(target, found, tables)
+    told = (
+        f"The labels of {len(asked):,} of {certificate.n:,} rows are missing and could still "
+        f"change the verdict. These rows are in {target}, the most useful first: fill in the "
+        f"column {label!r} of all or some, and repeat the command with --label {label} --labels "
+        f"{target}."
+        if asked
+        else f"No further label can change the verdict: {target} has no rows."
+    )
+    typer.echo(f"{told}\n", err=True)
 
 
 def tallying(kind: str) -> Callable[..., Any]:

@@ -33,7 +33,8 @@ def report(
     monitor: Annotated[
         list[Path] | None,
         option(
-            "The state of a monitor of one of them, as `pacbound monitor --state` keeps it. "
+            "The state of a monitor of one of them, or of all claims of a bundle, as `pacbound "
+            "monitor --state` keeps it. "
             "May be given several times."
         ),
         Reads(),

@@ -26,7 +26,7 @@ from pacbound.monitor import state_file
 from pacbound.monitor.monitor import Alarm, ClassOptions, Monitor, SavedMonitor
 from pacbound.monitor.state import watch_of
 from pacbound.procedures import union
-from pacbound.says import exact
+from pacbound.says import in_short
 
 
 class BundleMonitor(SavedMonitor):
@@ -207,9 +207,10 @@ class BundleMonitor(SavedMonitor):
             monitor.go_on_from(parts.raw(claim), parts.place(claim))
 
     def _words(self) -> str:
+        many = len(self.monitors)
         lines = [
-            f"Monitor of {len(self.monitors)} claims, delta = {exact(self.delta)}, false alarms: "
-            f"{self.false_alarms}",
+            f"Monitor of {many} claim{'s' * (many > 1)}, delta = {in_short(self.delta)}, false "
+            f"alarms: {self.false_alarms}",
             self.promise,
         ]
         lines += [f"\n{name}: {monitor.summary()}" for name, monitor in self.monitors.items()]

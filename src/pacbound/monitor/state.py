@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.says import exact
+from pacbound.says import in_short
 from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, real_number
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import ClassRule, Evidence
@@ -101,12 +101,12 @@ class Promise:
         if self.every is None:
             return (
                 f"While {holds} at every step, the chance of any false alarm, however long you "
-                f"watch, is at most {exact(self.delta)}."
+                f"watch, is at most {in_short(self.delta)}."
             )
         return (
             f"While {holds} at every step, the mean time to a false alarm is at least "
             f"{_number(self.every)} labels, and {alarm} alarm rings within the first t labels with "
-            f"probability at most t / {_number(self.every)}: at most {exact(self.delta)} within "
+            f"probability at most t / {_number(self.every)}: at most {in_short(self.delta)} within "
             f"{int(self.delta * self.every):,} labels. A row counts as a label once for each claim "
             "and each group that it belongs to. This is a weaker promise than 'ever'."
         )

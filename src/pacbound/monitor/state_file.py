@@ -56,11 +56,14 @@ def read(path: str | os.PathLike[str], layout: str) -> dict[str, Json]:
     return documents.read(path, CALLED[layout], largest=_LARGEST_FILE)
 
 
-def certificate_of_state(path: str | os.PathLike[str]) -> str:
-    """The digest of the certificate that the state of a monitor, in a file, belongs to."""
+def certificate_of_state(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The digest of the certificate that the state of a monitor, in a file, belongs to; and whether
+    it is that of one claim, or of several.
+    """
     document = read(path, ONE)
-    promise_of(document, ONE, os.fspath(path))
-    return str(document.get("certificate"))
+    layout = SEVERAL if document.get("format") == SEVERAL else ONE
+    promise_of(document, layout, os.fspath(path))
+    return str(document.get("certificate")), layout
 
 
 def replace_known(

@@ -218,12 +218,15 @@ class _Planner:
         labels = float(np.mean([_labels(self.measure, tally) for tally in drawn]))
         values = np.array([sample.value for sample in samples])
         certified = np.array([sample.certified for sample in samples])
+        # A chance in place of one draw: what is left to luck is the pilot alone.
+        exact = self._chances(rows)
+        certified = certified if exact is None else exact
         return PlanPoint(
             rows=rows,
             labels=labels,
             cost=None if self.label_cost is None else labels * self.label_cost,
             certified=float(certified.mean()),
-            reached=float((certified & self._meets(values)).mean()),
+            reached=float((certified * self._meets(values)).mean()),
             value=float(values.mean()),
             low=_quantile(values, 0.1),
             high=_quantile(values, 0.9),
@@ -233,6 +236,16 @@ class _Planner:
             ),
             bound=samples[0].bound,
         )
+
+    def _chances(self, rows: int) -> Any:
+        """The chance to certify so many rows from each pilot that is drawn anew; None where only
+        samples show it.
+        """
+        if self.goal is not None or self.pilot.drawn is not None:
+            return None
+        redrawn = [_redrawn(self.pilot.counts, np.random.default_rng(seed)) for seed in self.seeds]
+        laws = [replace(self.pilot, counts=counts) for counts in redrawn]
+        return self.measure.chances(laws, rows, self.rate, self.delta)
 
     def needed(self, points: list[PlanPoint]) -> PlanPoint | None:
         """The smallest size found from which on all that were tried are enough."""
@@ -324,6 +337,12 @@ def _resampled(
         again = rng.multinomial(int(chances.sum()), chances / chances.sum())
         found[where] = rng.multinomial(wanted, again / again.sum())[: seen.size]
     return found
+
+
+def _redrawn(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A pilot drawn anew from these counts."""
+    chances = counts.ravel() / counts.sum()
+    return rng.multinomial(int(counts.sum()), chances).reshape(counts.shape)
 
 
 def _labels(measure: Measure, sample: Tally) -> int:

@@ -23,6 +23,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
@@ -30,6 +33,9 @@ from pacbound.stats.planning import least_passing
 from pacbound.tally.questions.replacement import NEITHER, ONLY_NEW, ONLY_OLD, OPEN, at_best
 
 NAME: Final = "replacement/paired/1"
+Floats = NDArray[np.float64]
+# What a chance leaves out at each end.
+_TAIL: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,26 @@ def too_small(n: int, *, xi: float, delta: float) -> bool:
     alone.
     """
     return n == 0 or bool(binomial_upper(0, n, delta=delta) > xi)
+
+
+def power(
+    lost: Floats, gained: Floats, n: int, *, xi: float, delta: float, bound: PairedBound = "exact"
+) -> Floats:
+    """The chance that `n` rows pass, for each pair of true rates of losses and of gains."""
+    # Loaded here: only plans need it.
+    from scipy.stats import binom  # noqa: PLC0415
+
+    ends = binom.ppf(_TAIL, n, gained.min()), binom.isf(_TAIL, n, gained.max())
+    gains = np.arange(max(int(ends[0]), 0), int(ends[1]) + 1)
+    least, most = np.full(gains.size, -1), n - gains
+    while (least < most).any():
+        middle = (least + most + 1) // 2
+        found = passes(np.maximum(middle, 0), gains, n, xi=xi, delta=delta, bound=bound)
+        passed = np.asarray(found) & (middle >= 0)
+        least, most = np.where(passed, middle, least), np.where(passed, most, middle - 1)
+    rates = lost[:, None] / np.maximum(1.0 - gained[:, None], 1e-300)
+    chances = binom.pmf(gains, n, gained[:, None]) * binom.cdf(most, n - gains, rates)
+    return np.asarray(chances.sum(axis=1))
 
 
 def refusal(seen: Any, *, xi: float, delta: float) -> Refusal:

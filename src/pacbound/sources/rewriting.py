@@ -7,6 +7,7 @@ text as it stood. The file appears when it is complete, or not at all.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -125,6 +126,49 @@ def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:
         raise InvalidValueError(
             f"{table.path} already has a column {taken[0]!r}: rename or drop it."
         )
+
+
+def write_rows(
+    target: str | os.PathLike[str], columns: Mapping[str, Sequence[Any]], inputs: Sequence[Any]
+) -> None:
+    """Write columns of values to `target`, in the format of its name; lists, objects and columns of
+    several types go out as text. `inputs` may not be overwritten.
+    """
+    import pyarrow  # noqa: PLC0415
+
+    from pacbound.sources.formats.record_writers import WRITERS  # noqa: PLC0415
+    from pacbound.sources.formats.records import RecordRows  # noqa: PLC0415
+
+    refuse_overwriting({"the output": target}, {"the rows": inputs})
+    suffix = as_path(target).suffix.lower()
+    if suffix not in WRITERS:
+        raise InvalidValueError(
+            f"{target}: rows can be written to {', '.join(WRITERS)}, by the file's name."
+        )
+    by = {"separator": SEPARATORS[suffix]} if FORMATS[suffix] == "delimited" else {}
+    record = pyarrow.RecordBatch.from_pydict(
+        {name: _plain(values) for name, values in columns.items()}
+    )
+    with atomic_file(target) as file:
+        writer = WRITERS[suffix](file, **by)
+        writer.write(RecordRows(0, record), {})
+        writer.close()
+
+
+def _plain(values: Sequence[Any]) -> Any:
+    """A column that every format can hold: numbers, truth values, or text."""
+    import pyarrow  # noqa: PLC0415
+
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) <= 1 and kinds <= {str, int, float, bool}:
+        return pyarrow.array(values, None if kinds else pyarrow.string())
+    return pyarrow.array(
+        [
+            value if value is None or isinstance(value, str) else json.dumps(value, default=str)
+            for value in values
+        ],
+        pyarrow.string(),
+    )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -74,6 +74,16 @@ class Counted:
     graded: Graded | None = None
 
 
+@dataclass
+class Kept:
+    """Rows as they were judged, in order, for whoever needs more of them than counts; `places` are
+    those among all rows, where some were drawn.
+    """
+
+    judged: list[Judged] = field(default_factory=list)
+    places: Integers | None = None
+
+
 class Counting:
     """A count in the making, with the classes that it has met and what it has seen of them."""
 
@@ -83,8 +93,10 @@ class Counting:
         rule: ClassRule | None = None,
         draw: Draw = EVERY_ROW,
         progress: Progress | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self.question, self.rule, self.draw = question, rule or ClassRule(), draw
+        self._kept = kept
         self._coins = None if question.graded is None else Coins(question.graded)
         self._progress = progress
         self.vocabulary = Vocabulary(self.rule)
@@ -115,6 +127,8 @@ class Counting:
         if said is not None and note is not None:
             note(said)
         places, self.drawn = candidates.chosen()
+        if self._kept is not None:
+            self._kept.places = places
         return places
 
     def ask(self, rows: Rows) -> None:
@@ -146,6 +160,8 @@ class Counting:
         require_whole_text(judged.groups, "groups")
         self._table.add(judged)
         self.rows += judged.rows
+        if self._kept is not None:
+            self._kept.judged.append(judged)
         if judged.told is not None:
             self._fingerprint.update(*judged.told)
 
@@ -188,11 +204,13 @@ class Counting:
         return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids, graded)
 
 
-def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple[Question, Counted]:
+def count_rows(
+    question: Question, given: Mapping[str, Any], data: Any, kept: Kept | None = None
+) -> tuple[Question, Counted]:
     """What a question found in arrays, a frame, or files; and the question about these columns.
 
     `given` are columns and options by name. Whatever does not fit together raises before a row is
-    read.
+    read. `kept` takes the rows as they were judged.
     """
     options = {name: value for name, value in given.items() if name in ROWS}
     columns = {name: value for name, value in given.items() if name not in ROWS}
@@ -203,7 +221,7 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         own, arrays = question.of_arrays(**columns)
         own = _by_class(own, options)
         own = _graded(own, options, columns=False)
-        counting = _counting(own, options, columns=False)
+        counting = _counting(own, options, columns=False, kept=kept)
         names = _ask_arrays(counting, {**arrays, **by})
         return own, counting.result(names)
     notation = Notation.of(**options_about("notation", options))
@@ -215,12 +233,13 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         scores = scores_in(columns["confidence"], data, options)
         columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
     if "id" in options or "where" in options:
-        return _count_joined(question, columns, options, data, notation)
+        return _count_joined(question, columns, options, data, notation, kept)
     own = _by_class(question.of_columns(**columns), options)
     own = _graded(own, options, columns=True)
     if notation.scale is not None:
         own = replace(own, slots=scaled(own.slots, notation.scale))
-    counting, answers = _counting(own, options, columns=True), options.get("answers")
+    counting = _counting(own, options, columns=True, kept=kept)
+    answers = options.get("answers")
     joined = None if answers is None else ReturnedLabels.of(answers, own, counting.rule, notation)
     if are_paths(data):
         reading = options_about("reading", options)
@@ -265,12 +284,15 @@ def _count_joined(
     options: Mapping[str, Any],
     data: Any,
     notation: Notation,
+    kept: Kept | None,
 ) -> tuple[Question, Counted]:
-    """Count the rows of several models' tables, joined by an id, in memory."""
-    if not question.joins or options.get("id") is None or "answers" in options:
+    """Count the rows of several models' tables, joined by an id, in memory. Labels that came back
+    are those of the rows in the order of the first table, and must have their ids.
+    """
+    if not question.joins or options.get("id") is None:
         raise InvalidTypeError(
             "id and where join the tables of an old and a new model that are to be compared, and "
-            "go with each other, not with answers: leave them out."
+            "go with each other: leave them out."
         )
     tables = joined(data, by=options["id"], where=options.get("where"), notation=notation)
     several = {column.name for column in question.columns if column.several}
@@ -280,22 +302,41 @@ def _count_joined(
     }
     drawn = {**tables.known_by, **options}
     own = _graded(question.of_columns(**named), drawn, columns=True)
-    counting, arrays = _counting(own, drawn, columns=True), {}
-    for key, slot in {**own.slots, **counting.draw.slots}.items():
+    counting, arrays = _counting(own, drawn, columns=True, kept=kept), dict[str, Any]()
+    answers = options.get("answers")
+    if answers is not None and own.takes_quality:
+        raise InvalidTypeError(
+            "answers brings labels to joined tables, and these are graded: put the grades into the "
+            "tables, and leave answers out."
+        )
+    known_by = {} if answers is None else {f"id {name}": Slot("class", name) for name in tables.ids}
+    asked = replace(own, slots={**own.slots, **known_by})
+    came = None if answers is None else ReturnedLabels.of(answers, asked, counting.rule, notation)
+    back = set() if came is None else {column.key for column in came.columns}
+    for key, slot in {**asked.slots, **counting.draw.slots}.items():
         role, _, model = key.partition(" ")
+        if key in back and not tables.have(slot.name):
+            continue
         if role not in several:
             arrays[key] = tables.shared(slot.name)
         else:
             column = tables.column(int(model), slot.name)
             arrays[key] = quality_of(column, slot.name) if role == "quality" else column
+    if came is not None:
+        compared = (back | known_by.keys()) & arrays.keys()
+        objects = {key: np.array(arrays[key], dtype=object) for key in compared}
+        arrays |= came.joined({**arrays, **objects}, asked)
     names = _ask_arrays(counting, arrays)
-    return own, counting.result(tables.sources or names or [own_name()])
+    sources = [*(tables.sources or names or [own_name()]), *(came.sources if came else ())]
+    return own, counting.result(sources)
 
 
-def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) -> Counting:
+def _counting(
+    question: Question, options: Mapping[str, Any], *, columns: bool, kept: Kept | None
+) -> Counting:
     """A count that has not begun, if what is said about classes goes with the question."""
     if not options:
-        return Counting(question)
+        return Counting(question, kept=kept)
     given = options_about("classes", options)
     rule, silent = _class_rule(options), ClassRule()
     given.pop(POSITIVE, None)
@@ -316,7 +357,7 @@ def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) 
             f"{draw.by} draws rows, and {question.kind} are counted as they came: leave it out. "
             "Where rollouts share a room, count one of each room, chosen before it was driven."
         )
-    return Counting(question, rule, draw, options.get("progress"))
+    return Counting(question, rule, draw, options.get("progress"), kept)
 
 
 def _count_frame(counting: Counting, joined: ReturnedLabels | None, native: Any) -> Counted:

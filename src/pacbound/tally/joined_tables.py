@@ -22,9 +22,10 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_table
-from pacbound.sources.paths import are_paths, format_of
+from pacbound.sources.paths import are_paths, expanded, format_of
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import NotAClassError, class_of_text
+from pacbound.tally.returned_labels import ROW
 
 # What inspect_ai writes for correct, partly correct, incorrect and no answer.
 GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -147,6 +148,21 @@ class JoinedTables:
         column = self.tables[model].column(name)
         return [column[place] for place in self._order[model]]
 
+    def have(self, name: str) -> bool:
+        """Whether some table has the column."""
+        return any(table.has(name) for table in self.tables)
+
+    def same(self) -> list[str]:
+        """The columns that every table has, and that say the same in all of them."""
+        names = dict.fromkeys(key for row in self.tables[0].rows for key in row)
+        return [
+            name for name in names if all(t.has(name) for t in self.tables) and self._same(name)
+        ]
+
+    def _same(self, name: str) -> bool:
+        first, *others = (self.column(model, name) for model in range(len(self.tables)))
+        return all(other == first for other in others)
+
     def shared(self, name: str) -> list[Any]:
         """A column that says the same in every table that has it."""
         having = [model for model, table in enumerate(self.tables) if table.has(name)] or [0]
@@ -166,6 +182,37 @@ class JoinedTables:
                     "are not the same questions."
                 )
         return first
+
+
+def rows_to_ask(
+    files: Sequence[Any],
+    rows: Sequence[int],
+    label: str,
+    hidden: Sequence[str],
+    *,
+    by: Any = None,
+    where: Any = None,
+    notation: Notation = PLAIN,
+) -> dict[str, list[Any]]:
+    """Columns of these rows that a labeller may see, with their numbers and an empty label: of one
+    table all that are not `hidden`, of joined tables those that say the same in all of them.
+    """
+    if by is None:
+        parts = [_read(file, place, notation) for place, file in enumerate(expanded(files))]
+        one = TableOfModel(parts[0].name, [row for part in parts for row in part.rows])
+        columns = dict.fromkeys(key for row in one.rows for key in row)
+        found = {name: [field_of(row, name) for row in one.rows] for name in columns}
+    else:
+        tables = joined(files, by=by, where=where, notation=notation)
+        found = {name: tables.column(0, name) for name in tables.same()}
+    if ROW in found:
+        raise InvalidValueError(f"{files[0]} already has a column {ROW!r}: rename or drop it.")
+    shown = {
+        name: [column[row] for row in rows]
+        for name, column in found.items()
+        if name not in (*hidden, label)
+    }
+    return {ROW: list(rows), **shown, label: [None] * len(rows)}
 
 
 def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN) -> JoinedTables:

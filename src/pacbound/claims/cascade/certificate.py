@@ -27,9 +27,6 @@ Integers = NDArray[np.int64]
 Cells = tuple[int, ...]
 Counted = Literal["exits", "only_slow", "only_fast", "unlabelled"]
 
-# What a provenance calls its note about labels.
-LABELS: Final = "labels"
-
 # The refusal of a certificate that was read, where its reasons would take long to compute, or where
 # its counts do not imply a refusal at all.
 UNEXPLAINED: Final = CascadeRefusal("unexplained")

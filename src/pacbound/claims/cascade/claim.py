@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import (
-    LABELS,
     CascadeCertificate,
     counts_at,
     grid_top,
@@ -29,7 +28,7 @@ from pacbound.claims.cascade.exploring import explorable
 from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
-from pacbound.claims.provenance import Provenance
+from pacbound.claims.provenance import LABELS, Provenance
 from pacbound.claims.tables import require_tally, small_groups_conflict
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -484,13 +483,14 @@ class CascadeClaim(Claim[CascadeCertificate]):
         sequence of thresholds, if other rows `declared` one.
         """
         require_is_tally(evidence)
-        notes = judged_labels(evidence)
+        if evidence.matches is not None:
+            evidence.matches.require_related(evidence.rows)
         wishes = self.wishes(asked)
         if declared is None:
             counted = self.counted(evidence, wishes)
         else:
             counted = self.counted_along(evidence, declared, wishes)
-        provenance = Provenance.of(evidence, columns, notes)
+        provenance = Provenance.of(evidence, columns)
         return CascadeCertificate(by=self, values=self.decided(counted), provenance=provenance)
 
     def read(
@@ -748,17 +748,6 @@ def _names(values: Values) -> tuple[Any, ...]:
 
 def _whole(names: Sequence[Any], scope: str) -> int | None:
     return names.index(ALL_ROWS) if scope == "overlapping-groups" else None
-
-
-def judged_labels(tally: Tally) -> dict[str, str]:
-    """What a provenance notes about the labels of a tally; labels that look like those of other
-    rows raise, unless the user insists.
-    """
-    if tally.matches is None:
-        return {}
-    tally.matches.require_related(tally.rows)
-    verdict = tally.matches.verdict(tally.rows)
-    return {LABELS: verdict} if verdict in words.NOTED else {}
 
 
 def measure_of(claim: Any, about: str) -> Measure:

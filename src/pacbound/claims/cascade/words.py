@@ -13,6 +13,7 @@ import numpy as np
 
 from pacbound.claims.assumptions import as_graded, drawn_over
 from pacbound.claims.cascade.certificate import CascadeGroup, grid_top
+from pacbound.claims.tables import noted_labels
 from pacbound.figure import Figure
 from pacbound.figures import Named
 from pacbound.figures.walk import ExitWalk, loss_along_walk
@@ -28,18 +29,6 @@ if TYPE_CHECKING:
 # would be theirs with at most this chance, were either equally likely to be right (sign test).
 SEEM_TO_BEAT: Final = 1e-3
 
-NOTED: Final = {
-    "too few to tell": (
-        "Note: too few rows have a label, or nearly all have the same, to see whether the labels "
-        "are those of these rows. Labels of other rows make any threshold seem to lose nothing: "
-        "check how they were joined."
-    ),
-    "unrelated": (
-        "Note: the labels match the slow model no more often than labels of other rows would, and "
-        "were counted all the same (unrelated_labels). If they are not those of these rows, the "
-        "claim is worth nothing."
-    ),
-}
 _SCORE: Final = (
     "Use a score that separates them (a temperature, logits in float64, another model's), or leave "
     "that exit out."
@@ -366,8 +355,7 @@ def noted(notes: Mapping[str, str], *, gains: int, losses: int) -> list[Sentence
     the wrong order. `gains` and `losses` are the rows that exit early on which only the exit is
     right, and only the slow model.
     """
-    verdict = notes.get("labels", "")
-    lines = [Sentence(NOTED[verdict])] if verdict in NOTED else []
+    lines = noted_labels(notes, "the slow model", "make any threshold seem to lose nothing")
     if binomial_sf(gains, gains + losses, 0.5) <= SEEM_TO_BEAT:
         lines.append(
             Sentence(

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.monitor import Monitor
-from pacbound.monitor.state_file import certificate_of_state
+from pacbound.monitor import BundleMonitor, Monitor
+from pacbound.monitor.state_file import SEVERAL, certificate_of_state
 from pacbound.report.page.explorer import Explorer
 
 Source = Certificate | str | os.PathLike[str]
@@ -134,26 +134,31 @@ def _entry(name: str, source: Source, *, patient: bool) -> Entry:
 def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:
     """Put each monitor, or the state of one, beside the certificate that it was begun with."""
     for monitor in monitors:
-        if isinstance(monitor, Monitor):
-            digest, shown = monitor.certificate.claim_digest, "The monitor"
+        if isinstance(monitor, (Monitor, BundleMonitor)):
+            _beside(entries, monitor.certificate.claim_digest, "The monitor", monitor)
         elif isinstance(monitor, str | os.PathLike):
-            shown = os.fspath(monitor)
-            digest = certificate_of_state(monitor)
+            digest, layout = certificate_of_state(monitor)
+            kind = BundleMonitor if layout == SEVERAL else Monitor
+            _beside(entries, digest, os.fspath(monitor), partial(kind.load, monitor))
         else:
             raise InvalidTypeError.of(
                 "A monitor", monitor, "a Monitor, or the path of the state of one"
             )
-        _beside(entries, digest, shown, monitor)
 
 
-def _beside(
-    entries: Sequence[Entry], digest: str, shown: str, monitor: Monitor | str | os.PathLike[str]
-) -> None:
+def _beside(entries: Sequence[Entry], digest: str, shown: str, monitor: Any) -> None:
+    """Put a monitor, or what loads it, beside its certificate; one of several claims beside each of
+    them.
+    """
     for entry in (part for whole in entries for part in whole.all()):
         if entry.certificate is not None and entry.certificate.claim_digest == digest:
-            if not isinstance(monitor, Monitor):
-                monitor = Monitor.load(monitor, entry.certificate)
-            entry.monitors.append(monitor)
+            found = monitor(entry.certificate) if isinstance(monitor, partial) else monitor
+            if isinstance(found, Monitor):
+                entry.monitors.append(found)
+                return
+            for name, one in found.monitors.items():
+                places = [*entry.certificate.inside]
+                entry.members[places.index(name)].monitors.append(one)
             return
     # It may belong to one that is not verified, and nothing of that one is shown.
     if all(entry.verified for entry in entries):

@@ -23,7 +23,7 @@ from pacbound.claims.certificate import Certificate
 from pacbound.explorable import Explorable, Reading
 from pacbound.figure import Axis, Boxes, Column, Dots, Figure, Line, Mark, Panel
 from pacbound.report.page.markup import Markup, folded, table, tag
-from pacbound.says import exact
+from pacbound.says import exact, in_short
 
 WARNING: Final = (
     "Look, but do not choose here. The claim holds for the {asked} that were fixed before the "
@@ -191,7 +191,7 @@ def trade_off(explorer: Explorer) -> Figure | None:
     marks: list[Mark] = []
     if (low < high).any():
         marks.append(Boxes(x, x, low, high, "seen", "anywhere between these ends"))
-    name = f"at delta = {exact(explorer.deltas[level])} (no guarantee)"
+    name = f"at delta = {in_short(explorer.deltas[level])} (no guarantee)"
     marks.append(Line(x[order], middle[order], "seen", name))
     marks.append(Dots(x, middle, "seen"))
     if np.isfinite(middle[mine]).any():
@@ -251,7 +251,7 @@ def _slider(found: Explorer, place: str, which: str) -> Markup:
     values = found.dial if is_dial else found.deltas
     own = found.own[0 if is_dial else 1]
     name = str(found.explorable.dial) if is_dial else "delta"
-    shown = exact(float(values[own] or 0))
+    shown = (exact if is_dial else in_short)(float(values[own] or 0))
     control = f"{place}-{which}"
     return tag(
         "div",
@@ -278,13 +278,18 @@ def _said(found: Explorer, at: int, level: int) -> str:
     value, reading = found.dial[at], found.readings[at][level]
     asked = "" if value is None else f"{found.explorable.dial} = {exact(value)}, "
     own = " (this certificate)" if (at, level) == found.own else " (not this certificate)"
-    return f"At {asked}delta = {exact(found.deltas[level])}{own}: {reading.verdict}."
+    return f"At {asked}delta = {in_short(found.deltas[level])}{own}: {reading.verdict}."
 
 
 def _table(found: Explorer) -> Markup:
     asked = [] if found.explorable.dial is None else [found.explorable.dial]
     rows = [
-        [*([] if value is None else [exact(value)]), exact(delta), reading.verdict, *reading.values]
+        [
+            *([] if value is None else [exact(value)]),
+            in_short(delta),
+            reading.verdict,
+            *reading.values,
+        ]
         for value, row in zip(found.dial, found.readings, strict=True)
         for delta, reading in zip(found.deltas, row, strict=True)
     ]
@@ -300,7 +305,7 @@ def _data(found: Explorer) -> Markup:
 
     data = {
         "dial": [None if value is None else exact(value) for value in found.dial],
-        "delta": [exact(value) for value in found.deltas],
+        "delta": [in_short(value) for value in found.deltas],
         "own": list(found.own),
         "found": [
             [written(at, level, reading) for level, reading in enumerate(row)]

@@ -120,8 +120,11 @@ def _reservation(entry: Entry) -> Markup | None:
 
 
 def alarms(entry: Entry) -> list[str]:
-    """What the monitors of a certificate have rung for, the last of each."""
-    return [str(monitor.alarms[-1]) for monitor in entry.monitors if monitor.alarms]
+    """What the monitors of a certificate have rung for, the last of each; and those of its claims,
+    by their names.
+    """
+    own = [str(monitor.alarms[-1]) for monitor in entry.monitors if monitor.alarms]
+    return own + [f"{one.name}: {said}" for one in entry.members for said in alarms(one)]
 
 
 def _parts(

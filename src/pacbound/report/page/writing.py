@@ -16,13 +16,13 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from pacbound.atomic_files import atomic_file, refuse_overwriting
 from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidValueError
 from pacbound.explorable import Explorable
-from pacbound.monitor import Monitor
+from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.report import palette
 from pacbound.report.page.entries import Entry, Source, add_monitors, entries_of
 from pacbound.report.page.explorer import SECONDS, explorable, explored, longest
@@ -38,6 +38,8 @@ LARGEST_PAGE: Final = 500_000
 _SECONDS_IN_ALL: Final = 20.0
 
 # How much is shown: the most that fits into a page.
+# A monitor, or the path of its state.
+Watching: TypeAlias = Monitor | BundleMonitor | str | os.PathLike[str]
 _DETAILS: Final = (
     Detail(figures=6, rows=40, groups=50, explorers=True),
     Detail(figures=2, rows=12, groups=20, explorers=True),
@@ -121,7 +123,7 @@ def write_report(
     certificates: Source | Iterable[Source] | Mapping[str, Source],
     path: str | os.PathLike[str],
     *,
-    monitors: Monitor | str | os.PathLike[str] | Iterable[Monitor | str | os.PathLike[str]] = (),
+    monitors: Watching | Iterable[Watching] = (),
     title: str = "pacbound report",
     patient: bool = False,
     progress: Callable[[float], None] | None = None,
@@ -141,7 +143,8 @@ def write_report(
     path
         Where the page goes. A file that is there is replaced, at once and as a whole.
     monitors
-        Monitors of these certificates, or the paths of their states, whose evidence is drawn.
+        Monitors of these certificates, or the paths of their states, whose evidence is drawn; that
+        of a bundle beside each of its claims.
     title
         The title of the page.
     patient
@@ -179,7 +182,11 @@ def write_report(
     [('brake', True)]
     """
     entries = entries_of(certificates, patient=patient)
-    states = [monitors] if isinstance(monitors, (str, os.PathLike, Monitor)) else list(monitors)
+    states = (
+        [monitors]
+        if isinstance(monitors, (str, os.PathLike, Monitor, BundleMonitor))
+        else list(monitors)
+    )
     refuse_overwriting(
         {"the page": path},
         {
