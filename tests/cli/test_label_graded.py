@@ -209,7 +209,7 @@ def test_a_person_types_grades(
         assert "4 6 is not 2 grades from 1 to 5." in shown
         assert "nan 5 is not 2 grades from 1 to 5." in shown
         assert "g_small g_large of row" in shown
-        assert "g_small 4, g_large 5. Until the next label" in shown
+        assert "g_small 4, g_large 5. Until the next grade" in shown
     assert ":w is not a command." in shown
     again = LabelSession.load(tmp_path / "s.json", "c", data=table)
     expected = [(0.5, 0.5), (1.0, 0.0)] if one else [(0.25, 1.0), (0.5, 0.5)]

@@ -113,7 +113,8 @@ class _ByHand:
     def _meant(self, answer: str) -> Any:
         """The class, or the grades, that are meant; None if none is, and then it is said why."""
         if answer == UNDO:
-            typer.echo("There is nothing to take back: a label stays once the next one is typed.")
+            what = self._menu.what
+            typer.echo(f"There is nothing to take back: a {what} stays once the next one is typed.")
             return None
         found = self._menu.meant(answer)
         if found is None and answer:
@@ -135,7 +136,7 @@ class _ByHand:
         self._session.save(self._path)
         self._last, self._rows = row, self._rows[1:]
         said = "cannot tell" if label is None else printable(self._menu.said(label))
-        typer.echo(f"Row {row}: {said}. Until the next label, {UNDO} takes it back.")
+        typer.echo(f"Row {row}: {said}. Until the next {self._menu.what}, {UNDO} takes it back.")
         if not self._rows and not self._is_over:
             self._confirm()
         return True
@@ -153,7 +154,7 @@ class _ByHand:
     def _undo(self) -> None:
         self._session.undo()
         self._session.save(self._path)
-        typer.echo(f"Taken back: the label of row {self._last}.")
+        typer.echo(f"Taken back: the {self._menu.what} of row {self._last}.")
         self._rows = [int(self._last or 0), *self._rows]
         self._last = None
 
@@ -181,7 +182,7 @@ def _line() -> str:
 class _Menu:
     """What may be typed, and the class that it stands for."""
 
-    wanted, told_as = "label", "labels"
+    what, wanted, told_as = "label", "label", "labels"
 
     def __init__(self, classes: Sequence[Class]) -> None:
         # Numbers stand for themselves. Names get a number each, unless one of them is such a
@@ -239,7 +240,7 @@ class _Menu:
 class _Grades:
     """What may be typed where answers are graded: a number for each, on the scale."""
 
-    told_as = "quality"
+    what, told_as = "grade", "quality"
 
     def __init__(self, scale: tuple[float, float], names: Sequence[str]) -> None:
         self._scale, self._names = scale, names

@@ -425,9 +425,12 @@ def disagreements(counts: Integers, exits: int) -> Integers:
 
 def _gathered(counts: Integers, places: Sequence[int], width: int) -> Integers:
     """The columns of `counts` added up by the place that each belongs to."""
-    belongs = np.zeros((counts.shape[1], width), dtype=np.int64)
-    belongs[np.arange(counts.shape[1]), places[: counts.shape[1]]] = 1
-    return counts @ belongs
+    belong = np.array(places[: counts.shape[1]])
+    order = np.argsort(belong, kind="stable")
+    found, starts = np.unique(belong[order], return_index=True)
+    gathered = np.zeros((len(counts), width), dtype=np.int64)
+    gathered[:, found] = np.add.reduceat(counts[:, order], starts, axis=1)
+    return gathered
 
 
 def witness(
