@@ -3,6 +3,7 @@ function, and refused with what differs where they do not come back."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -18,7 +19,7 @@ from gymnasium.utils import EzPickle
 from tests.shield.cars import Car, brake, danger, labelled, rash
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield import Task, check_label, run_shielded
+from pacbound.shield import Task, check_label, collect_rollouts, run_shielded
 from pacbound.shield.rollouts.world import World, difference
 
 collect = partial(labelled, seeds=range(60), horizon=40)
@@ -47,6 +48,16 @@ def test_every_way_of_restoring_gives_the_same_rollouts_to_the_bit(
     other = collect(Foreign, rash, brake, danger, restore=restore, unsafe=unsafe)
     assert own.unsafe.any()
     assert not own.unsafe.all()
+    for name, column in own.columns.items():
+        np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
+
+
+@pytest.mark.parametrize("restore", WAYS)
+def test_every_way_of_restoring_gives_the_same_forks_to_the_bit(restore: str) -> None:
+    known = Task(partial(Car, slip=0.2), Remembers(), brake, danger, horizon=40)
+    foreign = replace(known, environment=Foreign, restore=restore, unsafe="crashed")
+    own, other = (collect_rollouts(task, seeds=range(60)) for task in (known, foreign))
+    assert own.columns.keys() == other.columns.keys()
     for name, column in own.columns.items():
         np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
 

@@ -79,7 +79,8 @@ class Copied(gymnasium.Wrapper[Any, Any, Any, Any]):
         except Exception as error:
             raise InvalidTypeError(
                 f"{self._original} cannot be copied ({type(error).__name__}: {error}). Pass "
-                'restore="replay", which repeats the actions from the reset on.'
+                'restore="replay", which repeats the actions from the reset on, in a new process: '
+                "half a copy may have closed what it shares with the environment."
             ) from error
 
     def restore_state(self, state: Any) -> None:
