@@ -74,7 +74,7 @@ def rehearse(
     if failure is not None and task.restore == "deepcopy":
         raise InvalidValueError(
             f"Rollouts raise {type(failure).__name__}: {failure} If copies of the environment "
-            'share what it holds, such as a physics server, pass restore="replay".'
+            'share what it holds, such as a physics server, pass restore="replay" in a new process.'
         ) from failure
     if failure is not None:
         raise failure
