@@ -140,6 +140,11 @@ def _value(document: dict[str, Any], place: tuple[Any, ...]) -> tuple[Any, Any]:
     return part, part[place[-1]]
 
 
+def _is_told(place: tuple[Any, ...]) -> bool:
+    """Whether no other value follows from it: a forecast, or at what threshold was driven."""
+    return "best_possible" in place or (place[0] == "drives" and place[-1] == "threshold")
+
+
 def _forgeries() -> list[tuple[Path, tuple[Any, ...]]]:
     """All places in the frozen certificates whose values follow from the rest."""
     found = []
@@ -151,7 +156,7 @@ def _forgeries() -> list[tuple[Path, tuple[Any, ...]]]:
             part = _value(document, start)[1] if start else claim
             names = DETERMINED.get(part["kind"], DETERMINED_BY_CLAIMS).split()
             for place in _leaves({key: part[key] for key in part if key != "claims"}):
-                determined = any(word in place for word in names) and "best_possible" not in place
+                determined = any(word in place for word in names) and not _is_told(place)
                 if determined and _value(document, start + place)[1] is not None:
                     found.append((path, start + place))
     return found
