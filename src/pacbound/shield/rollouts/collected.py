@@ -717,7 +717,8 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         One for each rollout, no two the same: `range(20_000)`.
     outcome
         "forks", or "labels". With the same simulations forks count at most as many unsafe rollouts
-        at every threshold, and take fewer steps of the simulator.
+        at every threshold. Which of the two takes fewer steps of the simulator depends on the task:
+        labels end a rollout at its first un-recoverable state, forks simulate fewer backups.
     follow_through
         With labels: whether a rollout goes on after its first un-recoverable state, to see what
         happens. Labels and scores stay the same.
