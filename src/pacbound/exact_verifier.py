@@ -1235,6 +1235,8 @@ def check_threshold(claim: Part, report: Report) -> None:
     if kind.by == "looks":
         fixed = alone and claim.value.get("drawn") is None
         require(fixed, claim.at("looks"), "do not go with groups or draws")
+    undrawn = not kind.turns or claim.value.get("drawn") is None
+    require(undrawn, claim.at("drawn"), "rows of forks are not drawn")
     if leave_out and (alone or kind.by == "product"):
         raise UnreadableError(f"{claim.at('small_groups')} does not fit the claim")
     level = delta
@@ -1289,19 +1291,27 @@ class Histogram:
         trials = sum(sums) if kind.of == "all" else sum(columns[kind.of]) + lost
         return cls(kind, cells[begin:], columns[kind.events][begin:], sum(sums), trials, lost)
 
-    def turning(self, turns: Part, start: int) -> Histogram:
+    def turning(self, counts: Part, turns: Part, start: int) -> Histogram:
         """The same rollouts with the events at the start in the cell below the grid, and how many
-        more or fewer there are above each later cell.
+        more or fewer there are above each later cell. Above a cell can turn only what has reached
+        it: rollouts whose highest cell is lower stay what they are.
         """
         held = Held.of(turns, "safe unsafe", -1, TOP)
         place = turns.at("cells")
-        require(held.cells[:1] == [-1] and held.sums[0] == self.rows, place, "begin others")
-        safe, unsafe = held.columns["safe"][0], held.columns["unsafe"][0]
+        safe, unsafe = (sum(held.columns[name][:1]) for name in ("safe", "unsafe"))
+        begun = held.cells[:1] == [-1] * bool(self.rows) and safe + unsafe == self.rows
+        require(begun, place, "begin others")
         cells, events = [-1], [unsafe]
+        highest = zip(self.cells, counts.integers("safe"), self.events, strict=True)
+        ended, stay_safe, stay_unsafe = list(highest)[::-1], 0, 0
         for cell, saved, lost in list(
             zip(held.cells, held.columns["safe"], held.columns["unsafe"], strict=True)
         )[1:]:
-            require(saved <= unsafe and lost <= safe, place, "turn more than there are")
+            while ended and ended[-1][0] < cell:
+                _, kept_safe, kept_unsafe = ended.pop()
+                stay_safe, stay_unsafe = stay_safe + kept_safe, stay_unsafe + kept_unsafe
+            fits = saved <= unsafe - stay_unsafe and lost <= safe - stay_safe
+            require(fits, place, "turn more than there are")
             safe, unsafe = safe + saved - lost, unsafe + lost - saved
             if cell < start:
                 events[0] += lost - saved
@@ -1332,8 +1342,9 @@ class Histogram:
 
 
 def _histogram(claim: Part, table: Part, kind: Trials) -> Histogram:
-    counts = Histogram.of(table.part("counts"), kind)
-    return counts.turning(table.part("turns"), _start(claim)) if kind.turns else counts
+    part = table.part("counts")
+    counts = Histogram.of(part, kind)
+    return counts.turning(part, table.part("turns"), _start(claim)) if kind.turns else counts
 
 
 def _start(claim: Part) -> int:

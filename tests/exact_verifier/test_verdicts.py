@@ -32,9 +32,18 @@ from tests.exact_verifier.changes import (
 )
 from tests.kinds import KINDS
 
-from pacbound import calibrate, certify_alarm_range, certify_recall, certify_together, documents
+from pacbound import (
+    calibrate,
+    certify_alarm_range,
+    certify_forks,
+    certify_recall,
+    certify_together,
+    documents,
+)
 from pacbound.claims.alarm_range import AlarmRangeCertificate
+from pacbound.claims.assumptions import assumed_of_drawn
 from pacbound.claims.certificate import Certificate, certificate_from_dict
+from pacbound.claims.tables import DRAWN
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import (
     Part,
@@ -46,6 +55,7 @@ from pacbound.exact_verifier import (
     parse,
 )
 from pacbound.procedures.calibration import Side
+from pacbound.tally.draws import Drawn
 from pacbound.tally.tally import Tally
 
 FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
@@ -398,3 +408,60 @@ def test_a_delta_that_cannot_be_shared_is_read_and_found_by_both() -> None:
     document["claim"]["delta"] = 5e-324
     assert said_by_package(mended(document))
     assert said_by_verifier(document)
+
+
+def _said_of_forks(**changed_table: Any) -> bool:
+    """Whether both verifiers accept 200 forked rollouts with something else in their table."""
+    rollout = np.arange(600) // 3
+    lowest, highest = np.tile([0, 16385, 32769], 200), np.tile([16384, 32768, 65537], 200)
+    unsafe = rollout < np.tile([5, 2, 60], 200)
+    made = certify_forks(rollout, lowest, highest, unsafe, xi=0.1, delta=0.01)
+    document = _written(made)
+    document["claim"]["tables"][0].update(changed_table)
+    return _accepted_by_both(document)
+
+
+def _accepted_by_both(document: Document) -> bool:
+    forged = mended(document)
+    verdicts = {not said_by_package(forged), not said_by_verifier(forged)}
+    assert len(verdicts) == 1
+    return verdicts.pop()
+
+
+def test_forks_turn_only_above_cells_that_their_dangers_have_reached() -> None:
+    ends = {"safe": [140], "unsafe": [60]}
+    assert _said_of_forks(counts={"cells": [32768], **ends})
+    assert _said_of_forks(counts={"cells": [65536], **ends})
+    assert not _said_of_forks(counts={"cells": [32767], **ends})
+    assert not _said_of_forks(counts={"cells": [-1], **ends})
+    # 58 turn unsafe above the highest cell, and two are unsafe before: three cannot have ended.
+    assert _said_of_forks(counts={"cells": [20000, 32768], "safe": [0, 140], "unsafe": [2, 58]})
+    assert not _said_of_forks(counts={"cells": [20000, 32768], "safe": [0, 140], "unsafe": [3, 57]})
+    assert _said_of_forks(counts={"cells": [20000, 32768], "safe": [140, 0], "unsafe": [0, 60]})
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        Drawn("clusters", rows=700, units=500, seed=1),
+        Drawn("weights", rows=700, units=700, seed=1, bound=2.0),
+        Drawn("strata", rows=500, units=500),
+    ],
+)
+def test_no_rows_of_forks_are_drawn(drawn: Drawn) -> None:
+    document = _frozen("forks-1")
+    assert _accepted_by_both(document)
+    claim = document["claim"]
+    claim["drawn"] = DRAWN.form.write(drawn)
+    claim["assumes"] = list(assumed_of_drawn(claim["assumes"], drawn))
+    assert not _accepted_by_both(document)
+
+
+@pytest.mark.parametrize("small_groups", ["refuse", "leave-out"])
+def test_a_group_without_a_forked_rollout_is_one_that_both_can_read(small_groups: Any) -> None:
+    rollout, nobody = np.arange(100), np.zeros(100, dtype=bool)
+    groups = {"some": rollout < 60, "none": nobody}
+    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.01, "small_groups": small_groups}
+    made = certify_forks(rollout, rollout * 0, rollout * 0 + 65537, nobody, groups=groups, **asked)
+    assert made.certified == (small_groups == "leave-out")
+    assert _accepted_by_both(_written(made))

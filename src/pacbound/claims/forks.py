@@ -101,7 +101,9 @@ class ForksClaim(ThresholdClaim[ShieldCertificate]):
         return {name: _columns(counts, of) for name, of in found.items()}
 
     def agree_table(self, part: Reader, table: Values) -> None:
-        """Every rollout begins as safe or unsafe, and only a safe one can turn unsafe."""
+        """Every rollout begins as safe or unsafe, only a safe one can turn unsafe, and above a cell
+        only one whose danger has reached it.
+        """
         turns, counts = table["turns"], table["counts"]
         begin = turns["cells"] == LOST
         began = [exact_sum(turns[name][begin]) for name in TURNS]
@@ -111,9 +113,11 @@ class ForksClaim(ThresholdClaim[ShieldCertificate]):
                 f"{part.place('turns')} begin {sum(began)} rollouts: expected {rollouts}."
             )
         safe, unsafe = began
-        later = zip(*(turns[name][~begin].tolist() for name in TURNS), strict=True)
-        for saved, lost in later:
-            if saved > unsafe or lost > safe:
+        ended = np.searchsorted(counts["cells"], turns["cells"][~begin])
+        stay = (np.append(0, np.cumsum(counts[name]))[ended].tolist() for name in TURNS)
+        later = zip(*stay, *(turns[name][~begin].tolist() for name in TURNS), strict=True)
+        for stay_safe, stay_unsafe, saved, lost in later:
+            if saved > unsafe - stay_unsafe or lost > safe - stay_safe:
                 raise CertificateError(
                     f"{part.place('turns')}: more rollouts turn than there are to turn."
                 )

@@ -247,6 +247,8 @@ class ThresholdClaim(Claim[C]):
             )
         if looks is not None and (values["drawn"] is not None or values["scope"] != "top"):
             raise CertificateError(f"{part.place('looks')} do not go with groups or draws.")
+        if question.judged_at_once and values["drawn"] is not None:
+            raise CertificateError(f"{part.place('drawn')} is not null: these rows are not drawn.")
         require_groups(part, values)
         wrong = small_groups_conflict(values, values["scope"])
         if wrong is not None:
