@@ -172,10 +172,8 @@ def test_a_grade_can_be_taken_back_until_it_was_used(tmp_path: Path) -> None:
     before = session.certificate().claim()
     session.tell([3], quality=[[4, None]])
     session.tell([3, 5], quality=[[4, 2], [1, 1]])
-    session.save(tmp_path / "s.json")
     assert session.undo().tolist() == [3, 5]
     assert session.qualities == {3: (0.75, None)}
-    session.save(tmp_path / "s.json")
     assert session.undo().tolist() == [3]
     assert session.undone == ((3, (0.75, 0.25)), (5, (0.0, 0.0)), (3, (0.75, None)))
     assert session.qualities == {}
@@ -190,6 +188,29 @@ def test_a_grade_can_be_taken_back_until_it_was_used(tmp_path: Path) -> None:
     again.save(tmp_path / "s.json")
     with pytest.raises(InvalidValueError, match="holds labels that this session does not have"):
         session.save(tmp_path / "s.json")
+
+
+def test_of_a_half_told_row_only_the_half_that_was_not_used_is_taken_back(tmp_path: Path) -> None:
+    scores, path = [0.9, 0.8, 0.7, 0.6], tmp_path / "s.json"
+    session = graded_session(scores)
+    session.tell([0], quality=[[4, None]])
+    assert session.progress.labels == 1
+    session.tell([0], quality=[[None, 2]])
+    session._save_undoable(path)
+    session.undo()
+    session._save_undoable(path)
+    assert LabelSession.load(path, scores).qualities == {0: (0.75, None)}
+    session.tell([0], quality=[[None, 3]])
+    session._save_undoable(path)
+    assert LabelSession.load(path, scores).qualities == {0: (0.75, 0.5)}
+    other = graded_session(scores)
+    other.tell([0], quality=[[1, None]])
+    other.undo()
+    other.tell([0], quality=[[1, 5]])
+    for save in (other.save, other._save_undoable):
+        with pytest.raises(InvalidValueError, match="holds labels that this session does not have"):
+            save(path)
+    assert LabelSession.load(path, scores).qualities == {0: (0.75, 0.5)}
 
 
 @pytest.mark.parametrize("ids", [None, "named"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,9 @@ from pacbound.errors import (
     InvalidTypeError,
     InvalidValueError,
     RepeatedSourceError,
+    UnwritableFileError,
 )
+from pacbound.file_locks import locked
 
 Array = NDArray[Any]
 Table = tuple[Array, Array, Array]
@@ -526,32 +531,109 @@ def test_the_file_names_what_was_taken_back_and_gives_up_nothing_that_was_used(
     session = LabelSession(scores, predictions, xi=0.05, delta=0.1)
     path, row = tmp_path / "s.json", int(session.ask(1)[0])
     session.tell([row], labels[[row]])
-    session.save(path)
     session.undo()
     session.tell([row], (labels[[row]] + 1) % 4)
     session.save(path)
+    # Whoever loads the file may look.
+    with pytest.raises(InvalidValueError, match="nothing to undo"):
+        session.undo()
     loaded = LabelSession.load(path, scores, predictions)
     assert loaded.undone == ((row, labels[row]),)
     assert loaded.labels == {row: (labels[row] + 1) % 4}
     with pytest.raises(InvalidValueError, match="nothing to undo"):
         loaded.undo()
-    # Another process has used the label meanwhile.
-    loaded.save(path)
+
+
+def test_a_copy_uses_what_was_told() -> None:
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
+        session.tell([0], [1])
+        copied(session)
+        with pytest.raises(InvalidValueError, match="nothing to undo"):
+            session.undo()
+
+
+def held_elsewhere(path: Path, is_let_go: threading.Event, is_held: threading.Event) -> None:
+    with locked(path, wait=True):
+        is_held.set()
+        is_let_go.wait(60)
+
+
+def test_a_label_that_may_be_taken_back_by_hand_is_loaded_once_it_may_not(tmp_path: Path) -> None:
+    scores, predictions, labels = drawn(5)
+    session = LabelSession(scores, predictions, xi=0.05, delta=0.1)
+    path, (one, other) = tmp_path / "s.json", session.ask(2).tolist()
+    session.tell([one], labels[[one]])
+    session.decline([other])
+    session._save_undoable(path)
+    # Another thread holds the lock, as whoever labels by hand does.
+    is_let_go, is_held = threading.Event(), threading.Event()
+    holding = threading.Thread(target=held_elsewhere, args=(path, is_let_go, is_held))
+    holding.start()
+    is_held.wait(60)
+    try:
+        seen = LabelSession.load(path, scores, predictions)
+    finally:
+        is_let_go.set()
+        holding.join()
+    assert (seen.labels, seen.declined.tolist()) == ({one: labels[one]}, [])
+    # It was not looked at, so it can be taken back.
+    assert session.undo().tolist() == [other]
+    session.tell([other], labels[[other]])
+    session._save_undoable(path)
+    both = {one: labels[one], other: labels[other]}
+    assert LabelSession.load(path, scores, predictions).labels == both
+    assert LabelSession.load(path, scores, predictions).undone == ((other, None),)
+    # Now it was.
     session.undo()
     with pytest.raises(InvalidValueError, match="labels that this session does not have"):
-        session.save(path)
-    assert LabelSession.load(path, scores, predictions).labels == loaded.labels
+        session._save_undoable(path)
+    assert LabelSession.load(path, scores, predictions).labels == both
 
 
+def test_a_file_that_cannot_be_changed_is_loaded_without_what_may_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = LabelSession([0.9, 0.8], [[0, 1], [1, 0]], xi=0.1, delta=0.1)
+    session.tell([0], [1])
+    session._save_undoable(tmp_path / "s.json")
+
+    def refused(*_: Any) -> None:
+        raise UnwritableFileError("no")
+
+    monkeypatch.setattr(documents, "write", refused)
+    loaded = LabelSession.load(tmp_path / "s.json", [0.9, 0.8], [[0, 1], [1, 0]])
+    assert loaded.labels == {}
+
+
+def test_no_label_of_another_session_is_replaced_by_taking_back_ones_own(tmp_path: Path) -> None:
+    scores, predictions = [0.9, 0.8, 0.7, 0.6], [["a", "b"], ["a", "b"], ["a", "a"], ["b", "b"]]
+    asked: Any = {"xi": 0.1, "delta": 0.1, "classes": ["a", "b"]}
+    for name in ("save", "_save_undoable"):
+        path = tmp_path / name
+        first = LabelSession(scores, predictions, **asked)
+        first.tell([0], ["b"])
+        getattr(first, name)(path)
+        for taken_back in ("a", "b"):
+            second = LabelSession(scores, predictions, **asked)
+            second.tell([0], [taken_back])
+            second.undo()
+            second.tell([0], ["a"])
+            with pytest.raises(InvalidValueError, match="labels that this session does not have"):
+                second.save(path)
+        assert LabelSession.load(path, scores, predictions).labels == {0: "b"}
+
+
+@pytest.mark.parametrize("key", ["unused", "undone"])
 @pytest.mark.parametrize("undone", [3, [[1]], [[1, 2.5]], [["a", 1]], [[1, 2, 3]]])
 def test_a_file_whose_undone_labels_cannot_be_read_is_refused(
-    saved: tuple[Path, Table, LabelSession], undone: Any
+    saved: tuple[Path, Table, LabelSession], undone: Any, key: str
 ) -> None:
     path, (scores, predictions, _), _ = saved
     body = json.loads(path.read_text())
     del body["digest"]
-    documents.write(path, documents.sealed(body | {"undone": undone}))
-    with pytest.raises(CertificateError, match="undone"):
+    documents.write(path, documents.sealed(body | {key: undone}))
+    with pytest.raises(CertificateError, match=key):
         LabelSession.load(path, scores, predictions)
 
 

@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 
 from pacbound import LabelSession, certify_cascade, load_certificate
+from pacbound.cascade.labelling.kept import SessionDocument
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.cli.label_by_hand import _Menu, label_by_hand
 from pacbound.sources import open_table
@@ -71,6 +72,11 @@ def fill(path: Path, labels: Any, *, declined: tuple[int, ...] = (), blank: int 
 
 def session(folder: Path) -> LabelSession:
     return LabelSession.load(folder / "s.json", data=folder / "rows.csv", **COLUMNS)
+
+
+def in_file(folder: Path) -> SessionDocument:
+    """All that is stored, also what may still be taken back and is not loaded until then."""
+    return SessionDocument.read(folder / "s.json").used()
 
 
 def test_asking_and_answering_ends_in_the_claim_of_all_labels(
@@ -323,13 +329,16 @@ def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
         assert not session(tmp_path).labels
     terminal.type("2\n")
     second = row_shown(terminal.until("> "))
-    assert session(tmp_path).labels == {first: "coat"}
+    assert in_file(tmp_path).told == {first: "coat"}
+    assert session(tmp_path).labels == {}
     terminal.type("shirt\n")
     third = row_shown(terminal.until("> "))
-    assert session(tmp_path).labels == {first: "coat", second: "shirt"}
+    assert in_file(tmp_path).told == {first: "coat", second: "shirt"}
+    assert session(tmp_path).labels == {first: "coat"}
     terminal.type(":s\n")
     assert row_shown(terminal.until("> ")) != third
-    assert session(tmp_path).declined.tolist() == [third]
+    assert in_file(tmp_path).declined == (third,)
+    assert session(tmp_path).declined.tolist() == []
     # Nothing on the screen depends on the last answer, so it can be taken back; those before stay.
     terminal.type(":u\n")
     shown = terminal.until("> ")
@@ -341,7 +350,7 @@ def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     assert session(tmp_path).undone == ((third, None),)
     terminal.type("bag\n")
     terminal.until("> ")
-    assert session(tmp_path).labels == {first: "coat", second: "shirt", third: "bag"}
+    assert in_file(tmp_path).told == {first: "coat", second: "shirt", third: "bag"}
     terminal.type(":q\n")
     terminal.until("Written to c.json")
     assert terminal.end() == 0

@@ -2,12 +2,12 @@
 next is shown.
 
 What is typed counts when Enter is pressed. Until the next label it can be taken back with `:u`, and
-nothing on the screen depends on it by then: the row that is shown next was chosen without it, and
-the progress is the one before it. The next label uses it, and then it stays: a label that could be
-taken back after its effect is seen would void the guarantee. What begins with a colon is a command,
-so that every letter can be a class; the name of a class that begins with one is typed with another
-colon before it. The models' own columns are not shown unless they are named, so that the label does
-not depend on them.
+nothing that anybody sees depends on it by then: the row that is shown next was chosen without it,
+the progress is the one before it, and who loads the file meanwhile does not get it. The next label
+uses it, and then it stays: a label that could be taken back after its effect is seen would void the
+guarantee. What begins with a colon is a command, so that every letter can be a class; the name of a
+class that begins with one is typed with another colon before it. The models' own columns are not
+shown unless they are named, so that the label does not depend on them.
 
 Where answers are graded, a number on the scale is typed for each of them; the answers are shown.
 """
@@ -133,7 +133,7 @@ class _ByHand:
         except (InvalidTypeError, InvalidValueError) as error:
             typer.echo(str(error))
             return False
-        self._session.save(self._path)
+        self._session._save_undoable(self._path)
         self._last, self._rows = row, self._rows[1:]
         said = "cannot tell" if label is None else printable(self._menu.said(label))
         typer.echo(f"Row {row}: {said}. Until the next {self._menu.what}, {UNDO} takes it back.")
@@ -153,7 +153,7 @@ class _ByHand:
 
     def _undo(self) -> None:
         self._session.undo()
-        self._session.save(self._path)
+        self._session._save_undoable(self._path)
         typer.echo(f"Taken back: the {self._menu.what} of row {self._last}.")
         self._rows = [int(self._last or 0), *self._rows]
         self._last = None

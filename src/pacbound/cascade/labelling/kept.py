@@ -27,7 +27,12 @@ from pacbound.cascade.labelling.forecast import GradeRates, LabelRates
 from pacbound.cascade.labelling.walks import SessionClaim
 from pacbound.cascade.rows import ReadingOptions
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    UnwritableFileError,
+)
 from pacbound.file_locks import locked
 from pacbound.procedures.cascade import NAMES
 from pacbound.sources import open_table
@@ -477,15 +482,20 @@ class SessionDocument:
     graded: Graded | None
     told: Mapping[int, Class | Qualities]
     declined: tuple[int, ...]
-    unused: tuple[int, ...]
+    # Rows with what was told last, None if declined: what may still be taken back, which `told` and
+    # `declined` do not count, and what was.
+    unused: tuple[tuple[int, Class | Qualities | None], ...]
     undone: tuple[tuple[int, Class | Qualities | None], ...]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to `path`, unless another session is there, or one that knows more."""
+    def save(self, path: str | os.PathLike[str], *, by_hand: bool = False) -> None:
+        """Write it to `path`, unless another session is there, or one that knows more. Only who
+        labels by hand, and holds the lock all the time, may have taken back what is unused there.
+        """
         body = self._body()
         with locked(path, wait=True):
             if Path(path).exists() and Path(path).is_file():
-                self._require_same(SessionDocument.read(path), path)
+                there = SessionDocument.read(path)
+                self._require_same(there if by_hand else there.used(), path)
             documents.write(path, documents.sealed(body))
 
     @classmethod
@@ -495,6 +505,31 @@ class SessionDocument:
         remedy = "A session is changed only by telling it labels."
         documents.require_seal(found, str(path), WHAT, FORMAT, SCHEMA, remedy)
         return cls._of(Reader(found, str(path)))
+
+    @classmethod
+    def read_used(cls, path: str | os.PathLike[str]) -> SessionDocument:
+        """The session in `path`, in which nothing may be taken back. What may be is used from now
+        on, in the file too; but left out if whoever may take it back holds the lock.
+        """
+        found = cls.read(path)
+        if not found.unused:
+            return found
+        try:
+            with locked(path, wait=False):
+                used = cls.read(path).used()
+                documents.write(path, documents.sealed(used._body()))
+                return used
+        except (InvalidValueError, UnwritableFileError):
+            return replace(found, unused=())
+
+    def used(self) -> SessionDocument:
+        """The session with what may still be taken back as told for good."""
+        told = {row: label for row, label in self.unused if label is not None}
+        declined = [row for row in self.declined if row not in told]
+        declined += [row for row, label in self.unused if label is None]
+        return replace(
+            self, told={**self.told, **told}, declined=tuple(dict.fromkeys(declined)), unused=()
+        )
 
     @classmethod
     def _of(cls, body: Reader) -> SessionDocument:
@@ -519,8 +554,8 @@ class SessionDocument:
             graded=graded,
             told=dict(zip(told, labels, strict=True)),
             declined=tuple(body.integers("declined")),
-            unused=tuple(body.integers("unused")),
-            undone=_undone(body, graded),
+            unused=_last_told(body, "unused", graded),
+            undone=_last_told(body, "undone", graded),
         )
 
     def _body(self) -> dict[str, Json]:
@@ -546,7 +581,7 @@ class SessionDocument:
             "labelled": list(self.told),
             "labels": [_json(label) for label in self.told.values()],
             "declined": list(self.declined),
-            "unused": list(self.unused),
+            "unused": [[row, _json(label)] for row, label in self.unused],
             "undone": [[row, _json(label)] for row, label in self.undone],
         }
 
@@ -564,11 +599,13 @@ class SessionDocument:
                 f"({_shown(there.asked)}; here {_shown(self.asked)}), and stays as it is. What is "
                 "asked for may not change once labels were seen."
             )
-        lost = {row for row, label in there.told.items() if not _is_kept(label, self.told.get(row))}
-        lost |= {*there.declined} - {*self.declined, *self.told}
-        # Only what nobody has used may have been taken back.
-        undone = {*there.unused} & {row for row, _ in self.undone}
-        if not lost <= undone or there.undone != self.undone[: len(there.undone)]:
+        # Only what nobody has used may have been taken back, and only that very label.
+        known, undone = self.undone[: len(there.undone)], self.undone[len(there.undone) :]
+        stays = tuple(each for each in there.unused if each not in undone)
+        before, now = replace(there, unused=stays).used(), self.used()
+        lost = {row for row, label in before.told.items() if not _is_kept(label, now.told.get(row))}
+        lost |= {*before.declined} - {*now.declined, *now.told}
+        if lost or there.undone != known:
             raise InvalidValueError(
                 f"{path} holds labels that this session does not have, and stays as it is: another "
                 "process may be telling it labels. Load it, and tell it these."
@@ -614,11 +651,11 @@ def _classes(reader: Reader, key: str) -> list[Class]:
     return found
 
 
-def _undone(
-    body: Reader, graded: Graded | None
+def _last_told(
+    body: Reader, key: str, graded: Graded | None
 ) -> tuple[tuple[int, Class | Qualities | None], ...]:
-    """What was taken back, in order: rows, each with what was told of it, None if declined."""
-    found = body.raw("undone")
+    """Rows in order, each with what was told of it last, None if declined."""
+    found = body.raw(key)
     fits: Callable[[Any], bool] = (
         _are_qualities if graded is not None else lambda label: type(label) in (int, str)
     )
@@ -629,7 +666,7 @@ def _undone(
         and (each[1] is None or fits(each[1]))
         for each in found
     ):
-        raise CertificateError(f"{body.place('undone')}: expected rows with their labels.")
+        raise CertificateError(f"{body.place(key)}: expected rows with their labels.")
     return tuple((row, tuple(label) if isinstance(label, list) else label) for row, label in found)
 
 

@@ -97,7 +97,7 @@ class LabelSession:
     session and their number fixed beforehand. `xi`, `delta`, `bound` and `costs` are fixed when the
     session is made. A label must not depend on whether it was asked for, and is told once: changing
     one after its effect was seen voids the guarantee, so a session refuses it. Until anything that
-    depends on it was looked at, `undo` takes it back.
+    depends on it was looked at, or the session was saved or copied, `undo` takes it back.
 
     Labels matter only where predictions differ. A row without one there counts as a loss, and so
     does one that was declined because nobody can tell. What a session claims is the loss from
@@ -287,8 +287,11 @@ class LabelSession:
         return {} if self.graded is None else self._all_told()
 
     def _all_told(self) -> dict[int, Any]:
-        numbers = self._rows.numbers[self._order].tolist()
-        return dict(zip(numbers, self._by.listed(self._told[self._order]), strict=True))
+        return self._by_row(np.array(self._order, dtype=np.int64), self._told)
+
+    def _by_row(self, places: Integers, told: Told) -> dict[int, Any]:
+        numbers = self._rows.numbers[places].tolist()
+        return dict(zip(numbers, self._by.listed(told[places]), strict=True))
 
     @property
     @one_at_a_time
@@ -531,10 +534,10 @@ class LabelSession:
         told: for a slip of the pen that is noticed at once.
 
         A label can be taken back as long as it has not been used. It is used by whatever depends on
-        it: `progress`, `done`, `ask`, `forecast`, `tally`, `certificate`, the session as text. So
-        nothing that anybody saw depends on a label that was taken back, and the guarantee holds
-        with the label that is told in its place. Labels from a file were used. `undone` and the
-        file name every label that was taken back.
+        it: `progress`, `done`, `ask`, `forecast`, `tally`, `certificate`, the session as text; and
+        by `save` and by a copy, since others may look at these. So nothing that anybody saw depends
+        on a label that was taken back, and the guarantee holds with the label that is told in its
+        place. `undone` and the file name every label that was taken back.
 
         Returns
         -------
@@ -544,7 +547,7 @@ class LabelSession:
         Raises
         ------
         InvalidValueError
-            If nothing was told since the session was last looked at.
+            If nothing was told since the session was last looked at, saved or copied.
 
         Examples
         --------
@@ -556,20 +559,24 @@ class LabelSession:
         if not self._unused:
             raise InvalidValueError(
                 "There is nothing to undo: no label was told since the session was last looked at "
-                "(progress, done, ask, forecast, tally, certificate). A label that was used stays: "
-                "one that is changed after its effect was seen voids the guarantee."
+                "(progress, done, ask, forecast, tally, certificate), saved or copied. A label "
+                "that was used stays: one that is changed after its effect was seen voids the "
+                "guarantee."
             )
         places, before, declined = self._unused.pop()
-        numbers = self._rows.numbers[places].tolist()
-        is_declined = self._is_declined[places].tolist()
-        for row, label, gone in zip(
-            numbers, self._by.listed(self._told[places]), is_declined, strict=True
-        ):
-            self._undone.append((row, None if gone else label))
+        self._undone += self._last_told(places)
         first = {*places[~self._by.known(before).any(axis=1)].tolist()}
         self._order = [place for place in self._order if place not in first]
         self._recount(places, before, declined)
         return self._rows.numbers[places]
+
+    def _last_told(self, places: Integers) -> list[tuple[int, Class | Qualities | None]]:
+        """Rows with what was told last of each, None if it was declined."""
+        told, gone = self._by_row(places, self._told), self._is_declined[places].tolist()
+        return [
+            (row, None if is_gone else label)
+            for (row, label), is_gone in zip(told.items(), gone, strict=True)
+        ]
 
     @one_at_a_time
     def forecast(self, labels: int | None = None) -> LabelForecast | None:
@@ -668,7 +675,7 @@ class LabelSession:
 
         The file holds the labels and a digest of the rows, not the rows. It is locked while it is
         looked at and written, so that of two processes that save at once, the second is told of the
-        labels of the first.
+        labels of the first. Whoever loads it may look, so `undo` takes no label back after it.
 
         Parameters
         ----------
@@ -690,7 +697,21 @@ class LabelSession:
         >>> LabelSession.load("session.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
         0
         """
+        self._unused.clear()
         self._document().save(path)
+
+    @one_at_a_time
+    def _save_undoable(self, path: str | os.PathLike[str]) -> None:
+        """`save`, after which the last label may still be taken back: only for who holds the lock
+        of the file from before until after the session, because nobody else sees it till then.
+        """
+        del self._unused[:-1]
+        self._document().save(path, by_hand=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever has the copy may look.
+        self._unused.clear()
+        return self.__dict__.copy()
 
     @classmethod
     def load(
@@ -716,7 +737,8 @@ class LabelSession:
         Returns
         -------
         LabelSession
-            The session with all its labels.
+            The session with all its labels; without the last one while somebody who labels by hand
+            on a terminal may still take it back.
 
         Raises
         ------
@@ -734,7 +756,7 @@ class LabelSession:
         1
         """
         reading = ReadingOptions.of(rows, data, tuple(GRADING), "a session that is gone on with")
-        kept = SessionDocument.read(path)
+        kept = SessionDocument.read_used(path)
         require_as_graded(kept.graded, rows, path)
         columns = {"confidence": confidence, "prediction": prediction}
         by = {**columns, "row_ids": rows.get("row_ids")}
@@ -927,7 +949,12 @@ class LabelSession:
         return total_cost(np.array(exits), n, self._costs) / n
 
     def _document(self) -> SessionDocument:
-        rows = self._rows
+        rows, order = self._rows, np.array(self._order, dtype=np.int64)
+        told, is_declined = self._told.copy(), self._is_declined.copy()
+        unused: list[tuple[int, Class | Qualities | None]] = []
+        for places, before, was_declined in reversed(self._unused):
+            unused += self._last_told(places)
+            told[places], is_declined[places] = before, was_declined
         return SessionDocument(
             rows=rows.tally.rows,
             digest=rows.digest,
@@ -936,15 +963,9 @@ class LabelSession:
             costs=self._costs,
             rule=self._rule,
             graded=self.graded,
-            told=self._all_told(),
-            declined=tuple(self.declined.tolist()),
-            unused=tuple(
-                dict.fromkeys(
-                    row
-                    for places, *_ in self._unused
-                    for row in self._rows.numbers[places].tolist()
-                )
-            ),
+            told=self._by_row(order[self._by.known(told[order]).any(axis=1)], told),
+            declined=tuple(rows.numbers[is_declined].tolist()),
+            unused=tuple(unused),
             undone=self.undone,
         )
 
