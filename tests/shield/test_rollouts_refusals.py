@@ -17,7 +17,7 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, labelled, rash
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.shield import PerRollout, Rollouts, check_label
+from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
 from pacbound.shield.protocol import Clear, Restorable, Stoppable
 from pacbound.shield.rollouts.world import World
 
@@ -370,3 +370,41 @@ def test_names_that_are_not_there_are_attribute_errors_and_all_others_are_listed
     assert pacbound.shield.Rollouts is Rollouts
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = pacbound.shield.no_such_name  # type: ignore[attr-defined]
+
+
+class Filter:
+    """A memory that counts what it is told."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def reset(self) -> None:
+        self.seen = 0
+
+    def __call__(self, observation: Any) -> float:
+        self.seen += 1
+        return min(1.0, self.seen / 50)
+
+
+class Braking:
+    """A backup that tells a memory what it sees."""
+
+    def __init__(self, memory: Filter) -> None:
+        self.memory = memory
+
+    def reset(self) -> None:
+        self.memory.reset()
+
+    def __call__(self, observation: Any) -> int:
+        self.memory(observation)
+        return brake(observation)
+
+
+@pytest.mark.parametrize("outcome", ["labels", "forks"])
+def test_a_danger_model_that_shares_its_memory_with_the_backup_is_found_out(outcome: Any) -> None:
+    asked: Any = {"seeds": range(10), "horizon": 40, "outcome": outcome}
+    shared = Filter()
+    with pytest.raises(InvalidValueError, match=r"is 0\.04 instead of 0\.06, at step 2"):
+        collect_rollouts(Ready, rash, Braking(shared), shared, **asked)
+    apart = collect_rollouts(Ready, rash, Braking(Filter()), Filter(), **asked)
+    assert len(apart) == 10

@@ -5,8 +5,8 @@ The rehearsal takes a few steps, so that what is wrong with all rollouts is an e
 of wrong rows. It finds an environment that does not come back to where it was, and says in which
 part of the observation, or whose `reset(seed=...)` does not decide everything; a
 `surely_recoverable` that does not hold for this backup; a policy or a danger model that answers the
-same observations differently each time; a danger model that changes what it looks at, or never
-gives a valid danger.
+same observations differently each time; a danger model that changes what it looks at, never gives
+a valid danger, or is disturbed by a simulated backup.
 
 A label is replayed without anything being saved or restored: from the first un-recoverable state
 braking is still safe, one step of the policy later it is not. Each question is answered by a
@@ -64,7 +64,7 @@ def rehearse(
                 if trust_clearance:
                     _trail(world, task, int(seed), _require_sound_clearance)
                 if task.danger is not None:
-                    _require_dangers(task, int(seed), [observation for observation, _ in plain])
+                    _require_dangers(world, task, int(seed), plain, restores=restores)
             except PacboundError:
                 raise
             except Exception as error:  # one seed may be unlucky: its rollout counts as lost
@@ -162,7 +162,10 @@ def _require_sound_clearance(
         raise UnsoundClearanceError.at(seed, step)
 
 
-def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
+def _require_dangers(
+    world: World, task: Task, seed: int, plain: list[_Moment], *, restores: bool
+) -> None:
+    observations = [observation for observation, _ in plain]
     first, error = _readings(task, seed, observations)
     if np.isnan(first).all():
         raise InvalidValueError(
@@ -176,6 +179,36 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
             "memory of its own. Pass it as PerRollout(make), so that every rollout begins with a "
             "new one."
         )
+    if restores:
+        _require_undisturbed(world, task, seed)
+
+
+def _require_undisturbed(world: World, task: Task, seed: int) -> None:
+    """Refuse a danger model that goes on differently once a backup was simulated."""
+    plain, tried = (_readings_along(world, task, seed, backup=backup) for backup in (False, True))
+    for step, (was, now) in enumerate(zip(plain, tried, strict=False)):
+        if not np.array_equal(was, now, equal_nan=True):
+            raise InvalidValueError(
+                f"After a simulated backup the danger in the rollout of seed {seed} is {now:.6g} "
+                f"instead of {was:.6g}, at step {step}: the danger model shares its memory with "
+                "the backup. Give each a memory of its own; PerRollout(make) makes one for each "
+                "rollout."
+            )
+
+
+def _readings_along(world: World, task: Task, seed: int, *, backup: bool) -> list[float]:
+    """The dangers of the first steps, each read as in a rollout; after each the backup may be
+    simulated.
+    """
+    readings, dangers = task.readings_of(seed), list[float]()
+
+    def read(world: World, task: Task, seed: int, step: int, observation: Any) -> None:
+        dangers.append(read_danger(readings, deepcopy(observation)))
+        if backup:
+            _try_the_backup(world, task, seed, step, observation)
+
+    _trail(world, task, seed, read)
+    return dangers
 
 
 def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, BaseException | None]:
