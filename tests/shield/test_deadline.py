@@ -161,3 +161,97 @@ def test_a_deadline_is_a_positive_number_of_seconds(deadline: float) -> None:
         shield(seen_danger, deadline)
     with pytest.raises(InvalidTypeError, match="deadline"):
         shield(seen_danger, "0.1")  # type: ignore[arg-type]
+
+
+class Mean:
+    """A danger model with memory: the mean of what it saw in this rollout. It writes its memory
+    last, as a recurrent network does.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+        self.release, self.broken = threading.Event(), False
+
+    def reset(self) -> None:
+        if self.broken:
+            raise OSError("no memory")
+        self.seen = []
+
+    def __call__(self, seen: float) -> float:
+        now = [*self.seen, abs(seen)]
+        if seen < 0:
+            self.release.wait(20)
+        self.seen = now
+        return sum(now) / len(now)
+
+
+def test_a_reset_comes_after_the_late_reading_and_before_the_next() -> None:
+    model = Mean()
+    one = shield(model)
+    assert [one(0.0) for _ in range(9)] == ["drive"] * 9
+    assert one(-0.1) == "brake"
+    one.reset()
+    # It is still busy with the last rollout, so nothing of the new one is read.
+    assert one(0.9) == "brake"
+    assert "still busy" in str(one.last_error)
+    model.release.set()
+    one.reset()
+    assert one(0.9) == "brake"
+    assert one.danger == 0.9
+    assert one.failures == 2
+    one.reset()
+    assert model.seen == []
+    assert one(0.1) == "drive"
+
+
+def test_a_reset_that_fails_stays_due_until_it_succeeds() -> None:
+    model = Mean()
+    one = shield(model)
+    assert [one(0.0) for _ in range(9)] == ["drive"] * 9
+    model.broken = True
+    with pytest.raises(OSError, match="no memory"):
+        one.reset()
+    assert one(0.9) == "brake"
+    assert isinstance(one.last_error, OSError)
+    model.broken = False
+    one.reset()
+    assert one(0.9) == "brake"
+    assert one.danger == 0.9
+
+
+def test_a_reset_that_is_due_goes_along_with_a_copy() -> None:
+    model = WithDeadline(due := Mean(), 20.0)
+    assert model(0.0) == 0.0
+    due.broken = True
+    with pytest.raises(OSError, match="no memory"):
+        model.reset()
+    due.broken = False
+    other = WithDeadline.__new__(WithDeadline)
+    other.__setstate__(model.__getstate__())
+    assert other(0.9) == 0.9
+
+
+def test_environments_are_reset_after_the_late_reading() -> None:
+    masks: list[Any] = []
+
+    class Hanging:
+        release = threading.Event()
+
+        def reset(self, mask: Any) -> None:
+            masks.append(mask.tolist())
+
+        def __call__(self, seen: Any) -> Any:
+            self.release.wait(20)
+            return seen
+
+    model = Hanging()
+    ones, zeros = (lambda x: np.ones(2)), (lambda x: np.zeros(2))
+    many = VectorShield(ones, zeros, model, 0.5, num_envs=2, deadline=0.5)
+    assert many(np.zeros(2)).tolist() == [0.0, 0.0]
+    mask = np.array([True, False])
+    many.reset(mask)
+    mask[:] = False
+    assert masks == []
+    model.release.set()
+    assert many(np.zeros(2)).tolist() == [1.0, 0.0]
+    assert masks == [[True, False]]

@@ -16,7 +16,9 @@ is low, it is forgotten. `WithDeadline` makes a reading that is late one that fa
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Event, Lock, RLock, Thread
@@ -28,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.actor import begin_anew
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
 
@@ -238,6 +241,10 @@ class WithDeadline:
     does not keep the process from ending. Where the model holds Python's lock all the time, as a
     loop in C may, nobody can be woken: run it in another process.
 
+    A model with a method `reset()` is never reset while it looks at something: a reset that would
+    interrupt it comes right after, and before anything else is read. One that fails stays due, and
+    no reading succeeds until it does.
+
     Parameters
     ----------
     danger : callable
@@ -258,6 +265,7 @@ class WithDeadline:
 
     def __init__(self, danger: Callable[[Any], Any], deadline: float) -> None:
         self._danger = _callable(danger)
+        self._due = deque[Flags | None]()
         self._deadline = real_number(deadline, "deadline", "a number of seconds")
         if not 0 < self._deadline < np.inf:
             raise InvalidValueError(
@@ -280,7 +288,9 @@ class WithDeadline:
         # A process that was forked has the queue, and not the thread.
         if self._worker is None or not self._worker.is_alive():
             self._worker = Thread(
-                target=_read, args=(self._danger, self._asked, self._free), daemon=True
+                target=_read,
+                args=(self._danger, self._due, self._asked, self._free),
+                daemon=True,
             )
             self._worker.start()
         self._asked.put(reading)
@@ -290,27 +300,54 @@ class WithDeadline:
             raise reading.error
         return reading.answer
 
+    def reset(self, mask: Flags | None = None) -> None:
+        """Let the model forget the last rollout, or those of the environments of `mask`: now, or
+        once it is done with what it looks at.
+        """
+        self._due.append(None if mask is None else mask.copy())
+        if self._free.acquire(blocking=False):
+            try:
+                _forget(self._danger, self._due)
+            finally:
+                self._free.release()
+
     def _late(self, why: str) -> TimeoutError:
         return TimeoutError(f"The danger model {why} after {self._deadline:g} s, its deadline.")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_danger": self._danger, "_deadline": self._deadline}
+        return {"_danger": self._danger, "_deadline": self._deadline, "_due": self._due.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._begin()
 
 
-def _read(danger: Callable[[Any], Any], asked: SimpleQueue[_Asked | None], free: Lock) -> None:
-    """Answer one observation after the other."""
+def _forget(danger: Callable[[Any], Any], due: deque[Flags | None]) -> None:
+    """Do the resets that are due; one that raises stays due."""
+    while due:
+        begin_anew(danger, due[0])
+        due.popleft()
+
+
+def _read(
+    danger: Callable[[Any], Any],
+    due: deque[Flags | None],
+    asked: SimpleQueue[_Asked | None],
+    free: Lock,
+) -> None:
+    """Answer one observation after the other, with the resets between them."""
     while (reading := asked.get()) is not None:
         try:
+            _forget(danger, due)
             reading.answer = danger(reading.observation)
         except BaseException as error:  # whatever it is, it is raised where the danger is asked
             reading.error = error
+        with suppress(BaseException):  # what is still due is raised by the next reading
+            _forget(danger, due)
+        # Before anybody goes on: a reset right after an answer is done at once.
+        free.release()
         reading.done.set()
         del reading
-        free.release()
 
 
 def _not(flags: Values) -> Values:

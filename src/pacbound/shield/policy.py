@@ -284,10 +284,9 @@ class Takeover:
         deadline: float | None = None,
     ) -> None:
         self._alone = num_envs is None
-        self._danger = danger
         self._backup = Actor(backup, "backup")
-        asked = danger if deadline is None else WithDeadline(danger, deadline)
-        self.latch = Latch(asked, threshold_of(certificate_or_threshold), num_envs)
+        self._danger = danger if deadline is None else WithDeadline(danger, deadline)
+        self.latch = Latch(self._danger, threshold_of(certificate_or_threshold), num_envs)
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout, or new ones in the environments of `mask`."""
