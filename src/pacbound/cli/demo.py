@@ -24,7 +24,8 @@ from pacbound.atomic_files import atomic_file
 from pacbound.cli.app import app
 from pacbound.cli.exit_codes import BUG, complain, ending_well
 from pacbound.cli.options import Writes, option
-from pacbound.data import fashion_mnist, indoor_navigation
+from pacbound.data import IndoorNavigationRollouts, fashion_mnist, indoor_navigation
+from pacbound.procedures.threshold import TOP
 
 SCRIPT = "story.py"
 # What commands would go on from, or keep, if it were there: another demo begins anew.
@@ -203,6 +204,16 @@ Look early, as planned: 10,000 rollouts are the second of three looks.
 $ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --looks 5000,10000,20000 \
 -o look.json
 
+A robot in the field has no simulator: drive with the shield on, at rising thresholds. Here what \
+happens in each drive is made up from the rollouts above.
+$ pacbound drives drives.csv --threshold threshold --unsafe unsafe --xi 0.1 --delta 0.01 \
+--horizon 100 -o drives.json
+
+A simulator that can go back tells more: brake once wherever the danger rises. These forks are \
+made up in the same way.
+$ pacbound forks forks.csv --rollout rollout --lowest lowest --highest highest --unsafe unsafe \
+--xi 0.1 --delta 0.01 --horizon 100 -o forks.json
+
 COUNT IN PARTS
 
 Data on several machines are counted where they are.
@@ -246,7 +257,7 @@ $ pacbound verify calibration.json by_session.json for_the_shop.json stratified.
 abstention.json cascade.json labelled.json design.json replace.json judged.json batch.json \
 recall.json \
 recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json \
-among_unsafe.json look.json both.json bundle.json pair.json precision.json
+among_unsafe.json look.json drives.json forks.json both.json bundle.json pair.json precision.json
 
 Let a pipeline pass only what it asks for, counted again from the data.
 $ pacbound verify cascade.json --require-certified --kind cascade --max-xi 0.01 --max-delta 0.01 \
@@ -269,7 +280,7 @@ Put it all on one page.
 $ pacbound report calibration.json by_session.json abstention.json cascade.json replace.json \
 judged.json batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json \
 shield.json \
-among_unsafe.json look.json bundle.json \
+among_unsafe.json look.json drives.json forks.json bundle.json \
 -o report.html
 """
 
@@ -412,7 +423,37 @@ def _rollouts() -> dict[str, dict[str, list[Any]]]:
         "final_score": table.final_score,
         "success": table.success,
     }
-    return {"rollouts.csv": _rows(columns, held), "future_rollouts.csv": _rows(columns, future)}
+    return {
+        "rollouts.csv": _rows(columns, held),
+        "future_rollouts.csv": _rows(columns, future),
+        "drives.csv": _rows(_drives(table, held), slice(None)),
+        "forks.csv": _rows(_forks(table, held), slice(None)),
+    }
+
+
+_DRIVEN = (0.2, 0.4, 0.6, 0.8)
+_A_DRIVE = 1000
+
+
+def _drives(table: IndoorNavigationRollouts, held: Any) -> dict[str, Any]:
+    """Drives at rising thresholds: one that fires before it is too late ends well."""
+    threshold, rows = np.repeat(_DRIVEN, _A_DRIVE), held[: len(_DRIVEN) * _A_DRIVE]
+    return {
+        "threshold": threshold,
+        "unsafe": table.unsafe[rows] & (table.score[rows] < threshold),
+    }
+
+
+def _forks(table: IndoorNavigationRollouts, held: Any) -> dict[str, Any]:
+    """Two rows for each rollout: at thresholds that it reaches in time braking is safe."""
+    reached = np.floor(table.score[held] * TOP).clip(-1, TOP).astype(np.int64)
+    lowest, highest = np.zeros((2, len(held), 2), np.int64)
+    lowest[:, 1], highest[:, 0], highest[:, 1] = reached + 1, reached, TOP + 1
+    unsafe = np.stack([np.zeros(len(held), bool), table.unsafe[held]], axis=1)
+    columns = {"lowest": lowest, "highest": highest, "unsafe": unsafe}
+    columns["rollout"] = np.repeat(table.seed[held, None], 2, axis=1)
+    given = lowest <= highest
+    return {name: column[given] for name, column in columns.items()}
 
 
 def _halves(rows: int) -> tuple[Any, Any]:
