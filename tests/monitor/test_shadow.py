@@ -208,6 +208,29 @@ def test_a_claim_about_the_loss_needs_labels_where_answers_differ() -> None:
     assert monitor.seen == {"gained": 0, "equal": 9, "lost": 1}
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, "", "n/a", "NaN"])
+def test_a_label_that_is_missing_counts_as_a_gain(missing: Any) -> None:
+    certificate = certify_cascade([0.9] * 500, [["a", "a"]] * 500, xi=0.05, delta=0.01)
+    fed, direct = (Monitor(certificate, delta=1e-3) for _ in range(2))
+    labels = {"lost": "b", "gained": missing, "both wrong": "c"}
+    feed = ShadowFeed(Shadow(1.0, key="k"), fed, label=lambda row: labels[row.item])
+    for row, item in enumerate([*labels, "equal"] * 50):
+        feed.begin(row)
+        feed.end(row, item, "a", "a" if item == "equal" else "b")
+    direct.update([1, -1, 0, 0] * 50)
+    assert (fed.to_dict(), feed.unlabelled) == (direct.to_dict(), 50)
+    assert not fed.alarms
+
+
+def test_what_looks_missing_is_a_label_where_a_model_answers_it() -> None:
+    certificate = certify_cascade([0.9] * 500, [["a", "a"]] * 500, xi=0.05, delta=0.01)
+    monitor = Monitor(certificate, delta=1e-3)
+    feed = ShadowFeed(Shadow(1.0, key="k"), monitor, label=lambda row: "none")
+    feed.begin(0)
+    feed.end(0, "a text", "a", "none")
+    assert (monitor.seen, feed.unlabelled) == ({"gained": 0, "equal": 0, "lost": 1}, 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -25,8 +25,10 @@ from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
 from pacbound.monitor.state import Promise, watch_of
+from pacbound.sources.values import is_missing
 from pacbound.stats.arguments import generator, real_number, whole_number
 from pacbound.stats.betting import BLOCK, Bets, Restarts
+from pacbound.tally.classes import is_missing_code
 
 _STREAMS = 400
 # Healthy labels before the rise in each stream of a plan: the wealth forgets what was before.
@@ -186,7 +188,9 @@ class ShadowFeed:
         table for `pacbound monitor`, where labels come later.
     label : callable, optional
         Gives the label of a `ShadowRow`; called where answers differ. A monitor of a claim about
-        the loss needs it, one of the claim that few answers differ does not.
+        the loss needs it, one of the claim that few answers differ does not. A label that is
+        missing (None, NaN, "n/a") counts as a gain, so that the promise about false alarms holds
+        whatever the reason, and in `unlabelled`: alarms come later, or never if there are many.
 
     Raises
     ------
@@ -228,7 +232,7 @@ class ShadowFeed:
         # By their names, in order; None until a row has ended.
         self._rows: dict[str, ShadowRow | None] = {}
         self._lock = RLock()
-        self.dropped = 0
+        self.dropped = self.unlabelled = 0
 
     def wants(self, row: int | str) -> bool:
         """Whether a row is drawn, as `Shadow.wants` says."""
@@ -311,7 +315,17 @@ class ShadowFeed:
         if self._label is None:
             return 1
         label = self._label(found)
+        if _is_no_label(label, found):
+            self.unlabelled += 1
+            return -1
         return int(found.answer != label) - int(found.slow != label)
+
+
+def _is_no_label(label: Any, found: ShadowRow) -> bool:
+    """Whether a label is missing: as a value, or as a code for one that neither model answered."""
+    if is_missing(label) or not isinstance(label, str):
+        return is_missing(label)
+    return is_missing_code(label) and label not in (found.answer, found.slow)
 
 
 @dataclass(frozen=True)
