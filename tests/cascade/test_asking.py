@@ -521,8 +521,71 @@ def test_a_single_request_that_is_not_answered_raises_and_is_counted() -> None:
         assert isinstance(caught.value.__cause__, ConnectionError)
         assert cascade.statistics.failed.tolist() == failed
         assert cascade.statistics.failures[0].item == "a text"
+        assert (cascade.statistics.left_out, cascade.statistics.given_up) == (1, 0)
         cascade.statistics.reset()
+        assert (cascade.statistics.left_out, cascade.statistics.given_up) == (0, 0)
         assert cascade.statistics.failures == ()
+
+
+@pytest.mark.parametrize("hangs", [0, 1])
+def test_a_single_request_that_is_given_up_is_counted(hangs: int) -> None:
+    def model(place: int) -> Any:
+        async def asked(item: int) -> Answer:
+            await asyncio.sleep(60 if place == hangs and item % 2 else 0)
+            return Answer("a", 0.1)
+
+        return asked
+
+    cascade = AsyncCascade([model(0), model(1)], [0.5], concurrency=20)
+
+    async def main() -> None:
+        requests = [asyncio.wait_for(cascade.route(item), 0.2) for item in range(10)]
+        await asyncio.gather(*requests, return_exceptions=True)
+
+    asyncio.run(main())
+    statistics = cascade.statistics
+    assert (statistics.rows, statistics.left_out, statistics.given_up) == (5, 5, 5)
+    assert statistics.failed.tolist() == [0, 0]
+    assert "left_out=5, given_up=5" in repr(statistics)
+
+
+# What the fast model, the slow one and the truth say: a loss and a gain in twenty each.
+KINDS = [("a", "b", "b"), ("a", "b", "a"), *[("a", "a", "a")] * 18] * 20
+
+
+@pytest.mark.parametrize("on_error", ["slow", "skip"])
+@pytest.mark.parametrize("trouble", ["fails", "hangs"])
+def test_what_is_lost_on_a_bad_day_is_within_its_bounds(trouble: str, on_error: Any) -> None:
+    async def fast(item: int) -> Answer:
+        answer, slow, label = KINDS[item]
+        if slow != label and trouble == "fails":
+            raise ConnectionError("the gains are gone")
+        await asyncio.sleep(60 if slow != label else 0)
+        return Answer(answer, 0.9)
+
+    async def slow(item: int) -> Answer:
+        return Answer(KINDS[item][1])
+
+    cascade = AsyncCascade([fast, slow], [0.5], concurrency=400, on_error=on_error, retries=0)
+
+    async def main() -> list[Any]:
+        requests = [asyncio.wait_for(cascade.route(item), 0.5) for item in range(len(KINDS))]
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    told = [getattr(routed, "prediction", None) for routed in asyncio.run(main())]
+    statistics, xi = cascade.statistics, 0.0
+    n = statistics.rows + statistics.left_out
+    f, left = (statistics.failed[:-1].sum() + statistics.given_up) / n, statistics.left_out / n
+    lost = [
+        int(answer != label) - int(slower != label)
+        for answer, (_, slower, label) in zip(told, KINDS, strict=True)
+        if answer is not None
+    ]
+    wrong = sum(answer != row[2] for answer, row in zip(told, KINDS, strict=True))
+    assert n == len(KINDS)
+    assert 0 < sum(lost) / n <= xi + f
+    assert (wrong - sum(row[1] != row[2] for row in KINDS)) / n <= xi + f + left
+    assert sum(lost) / len(lost) <= (xi + f) / (1 - left)
 
 
 def test_each_item_is_asked_about_and_what_failed_comes_with_its_reason() -> None:

@@ -79,13 +79,19 @@ class AsyncCascade:
     model whose threshold is +inf is not called at all.
 
     An item that was left out was not answered, and the guarantee says nothing about an answer that
-    is not there. Let f be the share of items on which a model but the last failed, and l the share
-    that was left out. An item that the last model answers loses nothing against it, but `xi` is
-    net, and the answers that failed may have been gains that offset losses. So over all items, an
-    item that was left out taken as if the last model had answered it, at most `xi` + f is lost; if
-    an item that was left out counts as wrong, at most `xi` + f + l; and among the items that were
-    answered at most (`xi` + f) / (1 - l). Where f = 0, or where failures do not depend on what the
-    models would have answered, f may be left out of all three. `statistics` counts both.
+    is not there. Let f be the share of items on which a model but the last failed, or that were
+    given up (cancelled, turned away), and l the share that was left out, given up or not. An item
+    that the last model answers loses nothing against it, but `xi` is net, and the answers that are
+    not there may have been gains that offset losses. So over all items, an item that was left out
+    taken as if the last model had answered it, at most `xi` + f is lost; if an item that was left
+    out counts as wrong, at most `xi` + f + l; and among the items that were answered at most
+    (`xi` + f) / (1 - l). Where f = 0, or where failing and giving up have nothing to do with the
+    request, its true answer included, f may be left out of all three.
+
+    `statistics` counts both for `route`: of all items, `rows` + `left_out`, f is the share of
+    `failed[:-1].sum()` + `given_up`, and l that of `left_out`. `run` and `stream` count items on
+    which models failed; those of a run or stream that was broken off, and what is turned away
+    before it gets here, add to f and l yourself.
 
     Parameters
     ----------
@@ -310,9 +316,15 @@ class AsyncCascade:
         ------
         ModelError
             If there is no answer: a model failed, and `on_error` does not send the item to the last
-            one, or that failed itself.
+            one, or that failed itself. Like a request that is cancelled, it is counted as left out.
         """
-        routed = await self._watched(0, item, group, row_id, leave_out=False)
+        try:
+            routed = await self._watched(0, item, group, row_id, leave_out=False)
+        except BaseException as error:
+            given_up = int(not isinstance(error, ModelError))
+            nothing = _totals([], len(self._stages))
+            self.statistics.add(*nothing, left_out=1, given_up=given_up)
+            raise
         self._count([routed])
         return routed
 

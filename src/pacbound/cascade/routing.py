@@ -195,7 +195,8 @@ class CascadeStatistics:
     """What a cascade has answered since it was made or `reset`; safe to read and add to from
     several threads.
 
-    The answers of a call that raised are not in it; every failure is. Exit rates far from those of
+    The answers of a call that raised are not in it; every failure is, and so is a single request
+    (`AsyncCascade.route`) that was not answered, whatever the reason. Exit rates far from those of
     the certificate hint that the data have drifted.
 
     Parameters
@@ -209,7 +210,8 @@ class CascadeStatistics:
     >>> statistics.add(np.array([8, 2]), np.array([0.5, 1.25]), left_out=1)
     >>> statistics.failed_on(Failure(3, "a text", 1, "no answer within 30 s"))
     >>> statistics
-    CascadeStatistics(rows=10, answered=[8, 2], left_out=1, failed=[0, 1], seconds=[0.5, 1.25])
+    CascadeStatistics(rows=10, answered=[8, 2], left_out=1, given_up=0, failed=[0, 1],
+                      seconds=[0.5, 1.25])
     >>> statistics.exit_rates
     array([0.8, 0.2])
     """
@@ -221,6 +223,7 @@ class CascadeStatistics:
         self._failed = np.zeros(n_models, dtype=np.int64)
         self._seconds = np.zeros(n_models)
         self._left_out = np.zeros(1, dtype=np.int64)
+        self._given_up = np.zeros(1, dtype=np.int64)
         self._failures = deque[Failure](maxlen=REMEMBERED)
 
     @property
@@ -248,9 +251,18 @@ class CascadeStatistics:
 
     @property
     def left_out(self) -> int:
-        """How many items were not answered, because models failed."""
+        """How many items were not answered: models failed, or the request was given up."""
         with self._lock:
             return int(self._left_out[0])
+
+    @property
+    def given_up(self) -> int:
+        """How many of the items that were not answered were single requests that ended without a
+        model that failed for good: cancelled, by a deadline around `route` or a client that hung
+        up, or ended by another error.
+        """
+        with self._lock:
+            return int(self._given_up[0])
 
     @property
     def seconds(self) -> Floats:
@@ -264,20 +276,23 @@ class CascadeStatistics:
         answered = self.answered
         return answered / answered.sum() if answered.any() else np.full(len(answered), np.nan)
 
-    def add(self, answered: Integers, seconds: Floats, *, left_out: int = 0) -> None:
+    def add(
+        self, answered: Integers, seconds: Floats, *, left_out: int = 0, given_up: int = 0
+    ) -> None:
         """Count the rows of one call.
 
         Parameters
         ----------
         answered, seconds
             For each model: the rows that it answered, and the seconds spent in it.
-        left_out
-            How many items were not answered.
+        left_out, given_up
+            How many items were not answered, and how many of these were given up.
         """
         with self._lock:
             self._answered += answered
             self._seconds += seconds
             self._left_out += left_out
+            self._given_up += given_up
 
     def failed_on(self, failure: Failure) -> None:
         """Count a failure.
@@ -294,14 +309,15 @@ class CascadeStatistics:
     def reset(self) -> None:
         """Start from nothing."""
         with self._lock:
-            for total in (self._answered, self._seconds, self._failed, self._left_out):
+            counts = self._answered, self._failed, self._left_out, self._given_up
+            for total in (self._seconds, *counts):
                 total.fill(0)
             self._failures.clear()
 
     def __repr__(self) -> str:
         return (
             f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, "
-            f"left_out={self.left_out}, failed={self.failed.tolist()}, "
+            f"left_out={self.left_out}, given_up={self.given_up}, failed={self.failed.tolist()}, "
             f"seconds={self.seconds.round(3).tolist()})"
         )
 
