@@ -3,6 +3,7 @@
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.shield.cars import CarWithClearance, labelled
 
 from pacbound import Tally, certify_shield, load_certificate
 from pacbound.claims.task_record import common_task, read_task
-from pacbound.errors import CertificateError
+from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.shield import Rollouts
 
 
@@ -128,11 +129,27 @@ def test_the_command_line_takes_the_task_from_the_archive(
     expected = rollouts.certify(xi=0.3, delta=0.05, about={"owner": "Ada"})
     assert certificate.claim() == expected.claim()
     assert certificate.provenance.about == expected.provenance.about
-    assert CliRunner().invoke(app, [*command.split(), "--horizon", "7"]).exit_code == 0
-    assert load_certificate("c.json").claim()["horizon"] == 7
+    for horizon in ("7", "1000"):
+        refused = CliRunner().invoke(app, [*command.split(), "--horizon", horizon])
+        assert refused.exit_code == 2
+        assert "the files are of 12" in refused.output
+    assert load_certificate("c.json").claim() == expected.claim()
 
 
-def test_files_of_several_tasks_are_of_none(rollouts: Rollouts, tmp_path: Path) -> None:
+def test_a_file_says_its_horizon_to_python_too(rollouts: Rollouts, tmp_path: Path) -> None:
+    path = tmp_path / "r.npz"
+    rollouts.save(path)
+    asked: dict[str, Any] = {"data": path, "xi": 0.3, "delta": 0.05}
+    found = certify_shield("score", "unsafe", **asked, about={"owner": "Ada"})
+    expected = rollouts.certify(xi=0.3, delta=0.05, about={"owner": "Ada"})
+    assert found.horizon == 12
+    assert found.provenance.about == expected.provenance.about
+    assert certify_shield("score", "unsafe", **asked, horizon=12).claim() == expected.claim()
+    with pytest.raises(InvalidValueError, match="horizon is 1,000, and the files are of 12"):
+        certify_shield("score", "unsafe", **asked, horizon=1000)
+
+
+def test_files_of_several_tasks_are_refused(rollouts: Rollouts, tmp_path: Path) -> None:
     other = replace(rollouts, task={**rollouts.task, "horizon": 13})
     for name, each in (("a", rollouts), ("b", rollouts), ("c", other)):
         each.save(tmp_path / f"{name}.npz")
@@ -141,7 +158,18 @@ def test_files_of_several_tasks_are_of_none(rollouts: Rollouts, tmp_path: Path) 
     both = common_task([a, b])
     assert both["horizon"] == 12
     assert both["clearance_checks"] == 2 * int(rollouts.checked.sum())
-    assert common_task([a, c]) == common_task([a, d]) == common_task([d]) == {}
+    assert common_task([a, d]) == common_task([d]) == {}
+    for paths in ([a, c], [a, d, c]):
+        with pytest.raises(InvalidValueError, match=r"different tasks \(horizon\)"):
+            common_task(paths)
+    asked: dict[str, Any] = {"xi": 0.3, "delta": 0.05}
+    (tmp_path / "b.npz").unlink()
+    for data in ([a, c], str(tmp_path / "*.npz")):
+        with pytest.raises(InvalidValueError, match=r"different tasks \(horizon\)"):
+            certify_shield("score", "unsafe", data=data, **asked)
+    trusting = replace(rollouts, task={**rollouts.task, "trust_clearance": False})
+    trusting.save(c)
+    assert certify_shield("score", "unsafe", data=[a, c], **asked).n == 2 * len(rollouts)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"horizon": true, "policy": 3}', ""])

@@ -3,6 +3,7 @@ was caught in time."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from tests.shield.cars import (
     slippery,
 )
 
-from pacbound import certify_shield
+from pacbound import certify_drives, certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield import PerRollout, ShieldedRollouts, run_shielded
 
@@ -239,6 +240,21 @@ def test_drives_add_upwards_with_seeds_of_their_own() -> None:
         _ = first + run(Car, rash, brake, danger, 0.5, seeds=range(50))
     with pytest.raises(InvalidValueError, match=r"different tasks \(horizon\)"):
         _ = first + run_shielded(Car, rash, brake, danger, 0.5, seeds=range(50, 90), horizon=9)
+
+
+def test_drives_of_different_tasks_are_not_added_up_from_files_either(tmp_path: Path) -> None:
+    first = run(Car, rash, brake, danger, 0.25, seeds=range(50))
+    then = run(Car, rash, brake, danger, 0.5, seeds=range(50, 100))
+    ends = replace(then, task={**then.task, "rests_when_terminated": True})
+    with pytest.raises(InvalidValueError, match=r"different tasks \(rests_when_terminated\)"):
+        _ = first + ends
+    paths = [tmp_path / name for name in ("first.npz", "then.npz", "ends.npz")]
+    for each, path in zip((first, then, ends), paths, strict=True):
+        each.save(path)
+    made = certify_drives("threshold", "unsafe", data=paths[:2], xi=0.9, delta=0.05)
+    assert made.claim() == (first + then).certify(xi=0.9, delta=0.05).claim()
+    with pytest.raises(InvalidValueError, match=r"different tasks \(rests_when_terminated\)"):
+        certify_drives("threshold", "unsafe", data=[paths[0], paths[2]], xi=0.9, delta=0.05)
 
 
 def test_a_lost_rollout_is_unsafe_in_its_drive() -> None:

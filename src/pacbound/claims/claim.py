@@ -9,7 +9,7 @@ certifying, verifying and exploring are the same call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -66,6 +66,15 @@ class Told:
     asked: Values = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
 
+    def beside(self, wishes: Values) -> dict[str, Any]:
+        """What was asked for, with what the files say; raises where it contradicts them."""
+        for name, value in self.asked.items():
+            if wishes[name] not in (None, value):
+                raise InvalidValueError(
+                    f"{name} is {wishes[name]:,}, and the files are of {value:,}: leave it out."
+                )
+        return {**wishes, **self.asked}
+
 
 C = TypeVar("C", bound=Certificate)
 
@@ -119,8 +128,8 @@ class Claim(ABC, Generic[C]):
     def require_columns(self, given: Set[str], wishes: Values) -> None:
         """Raise if what rows bring does not go together, or with what is asked for."""
 
-    def told(self, files: Sequence[str]) -> Told:  # noqa: ARG002
-        """What files say of themselves."""
+    def told(self, data: Any) -> Told:  # noqa: ARG002
+        """What data says of itself, if it is files."""
         return Told()
 
     def assumed(
@@ -356,6 +365,10 @@ def certify(
     about, sample = options.pop("about", None), options.pop("sample", None)
     if about is not None or sample is not None:
         about, sample = about_texts(about), sample_name(sample)
+    told = claim.told(data)
+    wishes = told.beside(wishes)
+    asked = {**asked, **{name: wishes[name] for name in told.asked}}
+    about = {**told.about, **(about or {})} or about
     counting = claim.counting(wishes, columns, data, options)
     question = claim.question_for(columns, data)
     question = replace(question, among=claim.drawn_among(wishes, question))

@@ -175,9 +175,9 @@ class DrivesClaim(Claim[DrivesCertificate]):
         )
     }
 
-    def told(self, files: Sequence[str]) -> Told:
-        """What drove, and for how many steps, if all files keep it and it is the same."""
-        return told_by_task(files)
+    def told(self, data: Any) -> Told:
+        """What drove, and for how many steps, if all files keep it; it must be the same."""
+        return told_by_task(data)
 
     def fields(self, procedure: Procedure) -> Fields:
         """The drives in order, and the threshold that is certified."""
@@ -461,7 +461,7 @@ def certify_drives(
         The chance that the claim is wrong: 0.01
     horizon
         The most steps of a rollout, which then stands in the claim. `ShieldedRollouts.certify`
-        fills it in.
+        fills it in, and `data` that was saved as .npz says it.
     data
         A frame (pandas, Polars, PyArrow), a path, several paths in the order driven, or a Tally.
         Frames of DuckDB and Spark have no order, and are refused.

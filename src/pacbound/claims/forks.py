@@ -249,7 +249,7 @@ def certify_forks(  # noqa: PLR0913
         j / 65536. Where braking at once is itself risky, a start above 0 avoids a refusal.
     horizon
         The most steps of a rollout. It then stands in the claim, which says nothing about longer
-        ones. `ForkedRollouts.certify` fills it in.
+        ones. `ForkedRollouts.certify` fills it in, and `data` that it has saved as .npz says it.
     groups
         The group of each row, the same for all rows of a rollout; or a mapping from names to truth
         values where groups overlap.

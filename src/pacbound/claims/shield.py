@@ -8,9 +8,12 @@ unsafe rollouts alone are another rate; the product of two bounds is the paper's
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 from math import inf
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from pacbound.claims.claim import Told, Values, certify
@@ -20,6 +23,7 @@ from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Choice, Whole, looks_ask, xi_ask
 from pacbound.says import Side
+from pacbound.sources.paths import are_paths, as_list, expanded
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.row_options import RowOptions
@@ -233,11 +237,18 @@ def _misfit(given: Set[str], asked: Values) -> str | None:
     return None
 
 
-def told_by_task(files: Sequence[str]) -> Told:
-    """What drove, and for how many steps, if all files keep it and it is the same."""
-    task = common_task(files)
+def told_by_task(data: Any) -> Told:
+    """What drove, and for how many steps, if all files keep it; it must be the same."""
+    files = as_list(data) if are_paths(data) else []
+    task = common_task(chain.from_iterable(map(_archives, files)))
     asked = {"horizon": task["horizon"]} if "horizon" in task else {}
     return Told(asked, about_task(task))
+
+
+def _archives(path: str | PathLike[str]) -> Iterable[str | PathLike[str]]:
+    """The files that a pattern or a folder of archives stands for; another path as it is."""
+    several = Path(path).suffix.lower() == ".npz" or Path(path).is_dir()
+    return expanded(path) if several else [path]
 
 
 CLAIM = ThresholdClaim(
@@ -382,7 +393,7 @@ def certify_shield(  # noqa: PLR0913
         to stop at the first that is certified, or to go on. Only for "exact" and the rate "all".
     horizon
         The most steps of a rollout. It then stands in the claim, which says nothing about longer
-        ones. `Rollouts.certify` fills it in.
+        ones. `Rollouts.certify` fills it in, and `data` that it has saved as .npz says it.
     groups
         The group of each rollout, or a mapping from names to truth values where groups overlap.
     group_thresholds

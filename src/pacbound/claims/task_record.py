@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pacbound import documents
@@ -31,6 +31,7 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(_TEXTS, str),
     "horizon": int,
     "backup_steps": int,
+    "rests_when_terminated": bool,
     "trust_clearance": bool,
     **dict.fromkeys(_COUNTS, int),
 }
@@ -98,9 +99,25 @@ def read_task(path: str | os.PathLike[str]) -> dict[str, Json]:
     return known_task(documents.parse(data, what="a task", name=name, largest=_LARGEST))
 
 
-def common_task(paths: Sequence[str]) -> dict[str, Json]:
-    """The task of all files, if each keeps one and it is the same; empty otherwise."""
+def require_same_task(tasks: Sequence[Mapping[str, Json]]) -> None:
+    """Raise if rollouts are of different tasks. Whether clearance is trusted makes no other
+    rollouts, nor do counts of what was read or checked.
+    """
+    names = [name for name in _KINDS if name not in (*_COUNTS, "trust_clearance")]
+    differing = [name for name in names if len({task.get(name) for task in tasks}) > 1]
+    if differing:
+        raise InvalidValueError(
+            f"These rollouts are of different tasks ({', '.join(differing)}): a claim is about one "
+            "policy, backup, danger and horizon. Certify each by itself. Where the difference does "
+            "not matter, such as a counter that an object keeps, collect with an identity=... of "
+            "yours."
+        )
+
+
+def common_task(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Json]:
+    """The task of all files, if each keeps one; empty otherwise. Different tasks raise."""
     tasks = [read_task(path) for path in paths]
+    require_same_task([task for task in tasks if task])
     same = [{name: value for name, value in task.items() if name not in _COUNTS} for task in tasks]
     if not tasks or not all(tasks) or any(task != same[0] for task in same):
         return {}

@@ -117,7 +117,7 @@ def _no_misfit(*_: Any) -> None:
     """All columns go together."""
 
 
-def _nothing_told(_: Sequence[str]) -> Told:
+def _nothing_told(_: Any) -> Told:
     return Told()
 
 
@@ -158,7 +158,7 @@ class ThresholdClaim(Claim[C]):
     choose: Callable[[Values], str] | None = None
     conflict: Callable[[Values], str | None] = _no_conflict
     misfit: Callable[[Set[str], Values], str | None] = _no_misfit
-    of_files: Callable[[Sequence[str]], Told] = _nothing_told
+    of_files: Callable[[Any], Told] = _nothing_told
     applied: str | None = "pac_flag"
     measured: Measured | None = None
     nothing: str = ""
@@ -186,9 +186,9 @@ class ThresholdClaim(Claim[C]):
         if wrong is not None:
             raise InvalidTypeError(wrong)
 
-    def told(self, files: Sequence[str]) -> Told:
-        """What files say of themselves."""
-        return self.of_files(files)
+    def told(self, data: Any) -> Told:
+        """What data says of itself, if it is files."""
+        return self.of_files(data)
 
     def _chosen(self, asked: Values, question: str) -> str:
         """The name of the procedure, for a tally of the question."""

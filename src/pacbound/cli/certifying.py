@@ -78,10 +78,9 @@ def certifying(kind: str) -> Callable[..., Any]:
 
     def run(**given: Any) -> int:
         rows, columns = given["rows"], _named(claim, given)
-        tables, told = rows.tables(given["files"]), claim.told(given["files"])
+        tables = rows.tables(given["files"])
         asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
-        asked |= {name: value for name, value in told.asked.items() if asked[name] is None}
-        options = {**rows.options(), "about": {**told.about, **about_of(given["about"])} or None}
+        options = {**rows.options(), "about": about_of(given["about"]) or None}
         with progress_bar("counting") as progress:
             certificate = certify(claim, columns, asked, tables, {**options, "progress": progress})
         if given.get("to_label") is not None:
@@ -143,6 +142,7 @@ def tallying(kind: str) -> Callable[..., Any]:
         asked = {ask.name: given.get(ask.name, ask.default) for ask in claim.asks}
         passed = {**columns, **claim.counting(asked, columns, tables, options), **options}
         question = claim.question_for(columns, tables)
+        claim.told(tables)  # A tally does not say what its rows are of.
         among = claim.drawn_among(asked, question) or "all" if options.get("clusters") else None
         with progress_bar("counting") as progress:
             total = Tally.count(question, data=tables, among=among, progress=progress, **passed)

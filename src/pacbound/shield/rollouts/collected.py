@@ -260,7 +260,8 @@ class Rollouts:
         Returns
         -------
         Tally
-            For `certify_shield`, alone or added to those of other collections.
+            For `certify_shield`. It knows neither its task nor its seeds: what is added to it must
+            be of the same task, with seeds that differ from these.
         """
         last = self.final_score if final else None
         return Tally.count(ROLLOUTS, score=self.score, unsafe=self.unsafe, final_score=last)
@@ -548,7 +549,9 @@ class ForkedRollouts:
         Returns
         -------
         Tally
-            For `certify_forks`, alone or added to those of other collections.
+            For `certify_forks`. It knows neither its task nor its seeds: what is added to it must
+            be of the same task, with seeds that differ from these. Files that `save` wrote know
+            both, and are refused otherwise: pass several as `data`.
         """
         return Tally.count(FORKS, self.rollout, self.lowest, self.highest, self.unsafe)
 

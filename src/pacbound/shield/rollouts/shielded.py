@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.drives import DrivesCertificate, certify_drives
 from pacbound.claims.provenance import about_texts
-from pacbound.claims.task_record import about_task, known_task, read_task
+from pacbound.claims.task_record import about_task, known_task, read_task, require_same_task
 from pacbound.documents import Json, encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.policy import Shield, threshold_of
@@ -166,16 +166,7 @@ class ShieldedRollouts:
         """These drives, and then those of higher thresholds."""
         if not isinstance(other, ShieldedRollouts):
             return NotImplemented
-        if self.task != other.task:
-            differing = sorted(
-                name
-                for name in self.task.keys() | other.task.keys()
-                if self.task.get(name) != other.task.get(name)
-            )
-            raise InvalidValueError(
-                f"These rollouts are of different tasks ({', '.join(differing)}): a claim is about "
-                "one policy, backup, danger and horizon. Certify each by itself."
-            )
+        require_same_task((self.task, other.task))
         if len(self) and len(other) and other.threshold.min() <= self.threshold.max():
             raise InvalidValueError(
                 f"Rollouts at {other.threshold.min():g} are added to rollouts at "
