@@ -243,3 +243,20 @@ def test_clearance_saves_simulations_and_changes_no_fork() -> None:
 def test_a_threshold_off_the_grid_is_refused(forked: ForkedRollouts) -> None:
     with pytest.raises(InvalidValueError, match=r"threshold=0.3 is not one that forks know"):
         forked.unsafe_at(0.3)
+
+
+def test_where_readings_fail_nothing_is_said_of_the_policy_alone() -> None:
+    def blind_when_near(observation: Any) -> float:
+        return float("nan") if danger(observation) > 0.3 else 0.1
+
+    task = Task(Car, rash, brake, blind_when_near, horizon=40)
+    forks = collect_rollouts(task, seeds=range(100)).certify(xi=0.1, delta=0.05)
+    driven = run_shielded(task, certificate_or_thresholds=np.inf, seeds=range(100))
+    alone = collect_rollouts(Task(Car, rash, brake, lambda seen: 0.0, horizon=40), seeds=range(100))
+    assert alone.unsafe_at(np.inf).mean() > 0.1
+    for certificate in (forks, driven.certify(xi=0.1, delta=0.05)):
+        assert certificate.certified
+        assert certificate.threshold == np.inf
+        said = certificate.summary()
+        assert "Never hand over to the backup, but where a reading of the danger fails." in said
+        assert "policy alone" not in said

@@ -241,7 +241,7 @@ class DrivesClaim(Claim[DrivesCertificate]):
         if not certificate.certified:
             return Says(title, refused=self._refused(certificate, filled), table=table)
         rule = (
-            "Never hand over to the backup."
+            "Never hand over to the backup, but where a reading of the danger fails."
             if certificate.values["threshold"] == inf
             else "Hand over to the backup once the danger reaches {threshold}; it keeps control "
             "until reset."
@@ -450,8 +450,9 @@ def certify_drives(
     ----------
     threshold
         The threshold that the shield was set to in each rollout, in the order driven. 0 to 1; -inf
-        for a shield that always brakes, +inf for the policy alone. It rises from drive to drive. A
-        threshold that was skipped is not claimed. With `data`, the name of its column.
+        for a shield that always brakes, +inf for the policy alone but where a reading of the danger
+        fails. It rises from drive to drive. A threshold that was skipped is not claimed. With
+        `data`, the name of its column.
     unsafe
         Whether each rollout was unsafe; one without an outcome was lost, and is unsafe. It is
         missing as None, NaN, or an empty cell.

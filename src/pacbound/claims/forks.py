@@ -82,7 +82,8 @@ WORDS = replace(
     },
     no_use={
         0.0: "Every danger is at least 0: the shield always fires, so the claim is of no use.",
-        inf: "The policy alone keeps {xi}.",
+        inf: "The policy keeps {xi} with the backup only where a reading of the danger fails. "
+        "Stops at failed readings are not in the shares above.",
     },
 )
 

@@ -230,7 +230,8 @@ class ShieldedRollouts:
 
     def needless(self, threshold: Any) -> float:
         """The share of the rollouts that the shield stopped, at a threshold, which were safe
-        without it: those at +inf with the same seeds tell. Descriptive.
+        without it: those at +inf with the same seeds tell. Descriptive. A reading of the danger
+        that fails stops the rollout at +inf, too: its stop counts as needless if that one is safe.
 
         Parameters
         ----------
@@ -328,8 +329,9 @@ def run_shielded(  # noqa: PLR0913, RUF100
     A rollout ends when the shield has fired and the environment stands still, or, if it has not
     fired, at termination or at the horizon. Braking goes on past the horizon, so that a collision
     there counts. Seeds must be new: those that certified the shield chose its threshold. A
-    threshold of +inf is the policy alone. What is seen is descriptive, unless the thresholds were
-    fixed before these seeds were driven: `ShieldedRollouts.certify` then certifies one of them.
+    threshold of +inf is the policy alone, but where a reading of the danger fails. What is seen is
+    descriptive, unless the thresholds were fixed before these seeds were driven:
+    `ShieldedRollouts.certify` then certifies one of them.
 
     Parameters
     ----------
@@ -396,7 +398,7 @@ def run_shielded(  # noqa: PLR0913, RUF100
     if whole.danger is None:
         raise InvalidTypeError(
             "danger is None: a shield needs a danger model. For the policy alone pass the "
-            "threshold +inf."
+            "threshold +inf, and a danger model that never fails: lambda seen: 0.0"
         )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     thresholds = _thresholds(certificate_or_thresholds)
