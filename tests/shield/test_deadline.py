@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pacbound import Shield
+from pacbound import Shield, certify_forks, certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield import VectorShield
 from pacbound.shield.latch import WithDeadline
@@ -255,3 +256,22 @@ def test_environments_are_reset_after_the_late_reading() -> None:
     model.release.set()
     assert many(np.zeros(2)).tolist() == [1.0, 0.0]
     assert masks == [[True, False]]
+
+
+def test_a_certificate_of_forks_warns_that_it_covers_no_deadline(tmp_path: Path) -> None:
+    rollout, unsafe = np.repeat(np.arange(60), 2), np.arange(120) % 2 == 1
+    ends = np.tile([0, 32769], 60), np.tile([32768, 65537], 60)
+    forks = certify_forks(rollout, *ends, unsafe, xi=0.1, delta=0.05)
+    refused = certify_forks(rollout, *ends, ~unsafe, xi=0.1, delta=0.05)
+    assert forks.threshold == 0.5
+    forks.save(tmp_path / "forks.json")
+    act = (lambda x: np.ones(2)), (lambda x: np.zeros(2)), seen_danger
+    for given in (forks, tmp_path / "forks.json"):
+        with pytest.warns(UserWarning, match="certify_forks does not cover a deadline") as caught:
+            Shield(*act, given, deadline=1.0)
+        assert caught[0].filename == __file__
+        with pytest.warns(UserWarning, match="certify_forks does not cover a deadline"):
+            VectorShield(*act, given, num_envs=2, deadline=1.0)
+        Shield(*act, given)
+    Shield(*act, refused, deadline=1.0)
+    Shield(*act, certify_shield([0.9] * 60, [False] * 60, xi=0.1, delta=0.05), deadline=1.0)

@@ -5,7 +5,8 @@ The rule is the one that was certified: it fires once the float64 danger is at o
 threshold. It fails closed: a danger model that raises, or returns anything but a number from 0 to 1
 (NaN, text, a logit, the wrong shape), fires it. Firing too early breaks no guarantee from labels,
 since up to the first un-recoverable state the backup is safe. A guarantee from forks covers no
-lower threshold, but has counted every failed reading as one that fires.
+lower threshold, but has counted each reading that failed in its rollouts as one that fires. It has
+counted none that is late: it does not cover a deadline.
 
 Several threads may look at once. The latch is then fired by any reading that is high or fails, and
 released by nothing but `reset`: a low reading never releases it, however late it ends. A reading

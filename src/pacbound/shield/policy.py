@@ -5,6 +5,7 @@ backup does, until reset.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,8 +30,9 @@ class Shield:
     with. If it was certified with `rate="among-unsafe"`, its `xi` says more: at most such a share
     of the rollouts that would be unsafe without the shield is missed, and so at most such a share
     of all rollouts is unsafe, too. With one of `certify_drives` the same holds at its threshold,
-    and at no lower one. A threshold given as a number carries no guarantee. A refused certificate
-    always brakes.
+    and at no lower one; with one of `certify_forks` from its `start` up to its threshold, without a
+    `deadline`. A threshold given as a number carries no guarantee. A refused certificate always
+    brakes.
 
     It fails closed: if the danger model raises, or returns anything but a number from 0 to 1, the
     backup acts, and `failures` counts it. What the policy or the backup raises is raised.
@@ -56,7 +58,8 @@ class Shield:
         The seconds that the danger model has for an observation. If it is late, or hangs, the
         backup acts, and `failures` counts it; an answer that comes later is thrown away. The model
         then runs in a thread of its own, about 30 microseconds a call. None waits as long as it
-        takes.
+        takes. A certificate of `certify_forks` does not cover a deadline, and warns: to brake at a
+        late reading is to brake early, which no fork has counted.
 
     Raises
     ------
@@ -269,6 +272,13 @@ def _hint(given: Certificate) -> str:
     return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 
+_UNCOVERED = (
+    "A certificate of certify_forks does not cover a deadline: a late reading brakes where no fork "
+    "has begun, which may be unsafe. Certify drives with this deadline, or labels of "
+    'recoverability (collect_rollouts(..., outcome="labels")).'
+)
+
+
 class Takeover:
     """A backup and the latch that hands over to it, for one rollout or for parallel environments,
     as in `Latch`.
@@ -286,7 +296,11 @@ class Takeover:
         self._alone = num_envs is None
         self._backup = Actor(backup, "backup")
         self._danger = danger if deadline is None else WithDeadline(danger, deadline)
-        self.latch = Latch(self._danger, threshold_of(certificate_or_threshold), num_envs)
+        given = certificate_of(certificate_or_threshold)
+        self.latch = Latch(self._danger, threshold_of(given), num_envs)
+        forked = getattr(given, "start", None) is not None and self.latch.threshold > -np.inf
+        if deadline is not None and forked:
+            warnings.warn(_UNCOVERED, UserWarning, stacklevel=3)
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout, or new ones in the environments of `mask`."""
