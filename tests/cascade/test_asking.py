@@ -73,6 +73,8 @@ LATER = {"Retry-After": formatdate(NOW + 7, usegmt=True), "Date": formatdate(NOW
         (HttpError(429, {"retry-after": "nan"}), None),
         (HttpError(429, {"retry-after": "-1"}), None),
         (_with(retry_after=None, response=None), None),
+        (_with(headers={"Retry-After": f"Fri, 31 Dec {10**20} 23:59:59 GMT"}), None),
+        (_with(headers={"Retry-After": f"Wed, 18 Nov 2026 00:00:00 +{10**20}"}), None),
         (RuntimeError("busy"), None),
     ],
     ids=str,

@@ -57,6 +57,9 @@ PROGRAM_ERRORS: Final = (
     TypeError,
 )
 
+# What is not a date of a clock: other types, other text, a year or a zone that is out of range.
+_NO_DATE: Final = (TypeError, ValueError, AttributeError, OverflowError, OSError)
+
 
 class Indexed(Protocol):
     """A result that knows the place of its item in the stream."""
@@ -504,10 +507,10 @@ def _seconds(value: Any, date: Any) -> float | None:
     with suppress(TypeError, ValueError, OverflowError):
         seconds = float(value)
         return seconds if 0 <= seconds < inf else None
-    with suppress(TypeError, ValueError, AttributeError):
+    with suppress(*_NO_DATE):
         moment = parsedate_to_datetime(value).timestamp()
         now = time.time()
-        with suppress(TypeError, ValueError, AttributeError):
+        with suppress(*_NO_DATE):
             now = parsedate_to_datetime(date).timestamp()
         return max(0.0, moment - now)
     return None
