@@ -232,6 +232,63 @@ def test_what_looks_missing_is_a_label_where_a_model_answers_it() -> None:
     assert (monitor.seen, feed.unlabelled) == ({"gained": 0, "equal": 0, "lost": 1}, 0)
 
 
+@pytest.mark.parametrize("how", ["run", "route"])
+def test_an_error_of_the_monitor_fails_no_request_and_loses_no_row(how: str) -> None:
+    down, fed, asked = {"store"}, list[Any](), list[Any]()
+
+    def take(row: ShadowRow) -> None:
+        asked.append(row.row)
+        if row.row == 3 and down:
+            raise OSError("label store is down")
+        fed.append(row.row)
+
+    feed = ShadowFeed(Shadow(1.0, key="k"), take)
+    router = AsyncCascade([_fast, _slow], [0.5], shadow=feed, concurrency=20)
+
+    async def main(rows: range) -> list[Any]:
+        if how == "run":
+            return list((await router.run(rows, row_ids=rows)).exits)
+        routed = await asyncio.gather(*(router.route(row, row_id=row) for row in rows))
+        return [one.exit for one in routed]
+
+    with pytest.warns(RuntimeWarning, match=r"holds its rows.*row 3: OSError: label st") as warned:
+        assert len(asyncio.run(main(range(1, 10)))) == 9
+    assert len(warned) == 1
+    assert (fed, feed.held, feed.dropped) == ([1, 2], 7, 0)
+    assert feed.failed == asked.count(3) > 0
+    assert "row 3: OSError: label store is down" in str(feed.reason)
+    with pytest.raises(OSError, match="label store is down"):
+        feed.hand_on()
+    down.clear()
+    feed.hand_on()
+    assert (fed, feed.held) == (list(range(1, 10)), 0)
+    assert feed.reason is None
+    asyncio.run(main(range(12, 15)))
+    assert fed[9:] == [12, 13, 14]
+
+
+def test_a_router_and_the_monitor_in_its_shadow_have_the_same_groups() -> None:
+    columns: Any = ([0.9] * 2000, [["a", "a"]] * 2000)
+    asked: Any = {"xi": 0.05, "delta": 0.01, "claim": "differ"}
+    common, own = (
+        certify_cascade(*columns, **asked, groups=["g", "h"] * 1000, group_thresholds=kind)
+        for kind in ("common", "own")
+    )
+    feeds = [ShadowFeed(Shadow(1.0, key="k"), Monitor(one, delta=1e-3)) for one in (common, own)]
+    for thresholds in (common, [0.5]):
+        with pytest.raises(InvalidTypeError, match="knows no group of an item"):
+            AsyncCascade([_fast, _slow], thresholds, shadow=feeds[0])
+    alone = ShadowFeed(Shadow(1.0, key="k"), Monitor(_differs(), delta=1e-3))
+    with pytest.raises(InvalidTypeError, match="a monitor without groups"):
+        AsyncCascade([_fast, _slow], own, shadow=alone)
+    # Nothing is claimed about a group that is not known: its rows are not for the monitor.
+    monitor = Monitor(own, delta=1e-3)
+    feed = ShadowFeed(Shadow(1.0, key="k"), monitor)
+    router = AsyncCascade([_fast, _slow], own, shadow=feed)
+    asyncio.run(router.run(range(1, 7), row_ids=range(1, 7), groups=["g", "h", "new"] * 2))
+    assert (sum(monitor.seen.values()), feed.held, feed.failed) == (4, 0, 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -162,6 +162,7 @@ class AsyncCascade:
         self._classes = None if classes is None else as_column(classes, "classes")
         if shadow is not None and not all(hasattr(shadow, name) for name in ("begin", "drop")):
             raise InvalidTypeError.of("shadow", shadow, "a ShadowFeed of pacbound.monitor")
+        _require_same_groups(self._exits, shadow)
         self._shadow = shadow
         self._asking = asking_each(len(self._stages), asking, options)
         same = asking is None and not np.ndim(options.get("concurrency", 0))
@@ -427,6 +428,21 @@ class AsyncCascade:
 
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages, self._exits)})"
+
+
+def _require_same_groups(exits: ExitThresholds, shadow: Any) -> None:
+    """Raise if a monitor in the shadow needs groups that the router has not, or has none."""
+    needed = getattr(shadow, "needs_groups", None)
+    if needed is None or needed == isinstance(exits.values, dict):
+        return
+    raise InvalidTypeError(
+        "The shadow feeds the monitor of a cascade in groups, and these thresholds are common to "
+        "all of them, so that the router knows no group of an item: give ShadowFeed a function of "
+        "a ShadowRow that calls monitor.update with loss and groups."
+        if needed
+        else "These thresholds depend on the group of an item, and the shadow feeds a monitor "
+        "without groups: let it watch the certificate that these thresholds are from."
+    )
 
 
 def _names(given: Names, items: Items, what: str) -> Names:

@@ -10,7 +10,9 @@ ring falsely.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -29,6 +31,7 @@ from pacbound.sources.values import is_missing
 from pacbound.stats.arguments import generator, real_number, whole_number
 from pacbound.stats.betting import BLOCK, Bets, Restarts
 from pacbound.tally.classes import is_missing_code
+from pacbound.tally.columns import as_names
 
 _STREAMS = 400
 # Healthy labels before the rise in each stream of a plan: the wealth forgets what was before.
@@ -179,6 +182,12 @@ class ShadowFeed:
     A row for which the slow model gives no answer is dropped and counted. If whether it fails has
     to do with what is lost there, the promise does not hold: keep `dropped` small.
 
+    Where `take` or `label` raises an error, no request fails and no row is lost: the row and those
+    behind it are held, a RuntimeWarning says so once, and the next row that ends tries again.
+    `failed` counts the errors, `reason` tells the last while rows are held for it, `held` says how
+    many rows wait, and `hand_on` tries again and raises. A function that fails halfway is called
+    again with the same row.
+
     Parameters
     ----------
     shadow : Shadow
@@ -195,7 +204,8 @@ class ShadowFeed:
     Raises
     ------
     InvalidTypeError
-        If `shadow` or `take` is not one, or a label is needed.
+        If `shadow` or `take` is not one, or a label is needed. From `AsyncCascade`, if the monitor
+        asks for the groups of rows and the thresholds do not, or the other way round.
 
     Examples
     --------
@@ -227,12 +237,25 @@ class ShadowFeed:
             raise InvalidTypeError.of("take", take, "a Monitor, or a function of a ShadowRow")
         self._shadow, self._label = shadow, label
         self._take = take if certificate is None else partial(self._fed, take)
+        self._needs_groups: bool | None = None
         if certificate is not None:
             self._require_labels(certificate)
+            self._needs_groups = bool(getattr(certificate, "groups", ()))
         # By their names, in order; None until a row has ended.
         self._rows: dict[str, ShadowRow | None] = {}
         self._lock = RLock()
-        self.dropped = self.unlabelled = 0
+        self.dropped = self.unlabelled = self.failed = 0
+        self.reason: str | None = None
+
+    @property
+    def needs_groups(self) -> bool | None:
+        """Whether the monitor asks for the group of each row; None if rows go to a function."""
+        return self._needs_groups
+
+    @property
+    def held(self) -> int:
+        """How many rows are under way, or wait for those before them."""
+        return len(self._rows)
 
     def wants(self, row: int | str) -> bool:
         """Whether a row is drawn, as `Shadow.wants` says."""
@@ -268,7 +291,7 @@ class ShadowFeed:
         """
         with self._lock:
             self._rows[str(row)] = ShadowRow(row, item, answer, slow, group)
-            self._hand_on()
+            self._try_to_hand_on()
 
     def drop(self, row: int | str) -> None:
         """A row was not answered by the slow model.
@@ -281,15 +304,42 @@ class ShadowFeed:
         with self._lock:
             del self._rows[str(row)]
             self.dropped += 1
-            self._hand_on()
+            self._try_to_hand_on()
 
-    def _hand_on(self) -> None:
-        while self._rows:
-            first, ready = next(iter(self._rows.items()))
-            if ready is None:
-                return
-            del self._rows[first]
-            self._take(ready)
+    def hand_on(self) -> None:
+        """Hand on the rows that are finished, up to the first that is still under way.
+
+        Raises
+        ------
+        Exception
+            What `take` or `label` raises; the row is held.
+        """
+        with self._lock:
+            while self._rows:
+                first, ready = next(iter(self._rows.items()))
+                if ready is None:
+                    break
+                try:
+                    self._take(ready)
+                except Exception as error:
+                    self.failed += 1
+                    self.reason = f"row {ready.row!r}: {type(error).__name__}: {error}"
+                    raise
+                del self._rows[first]
+            self.reason = None
+
+    def _try_to_hand_on(self) -> None:
+        """Hand on rows in the middle of a request, which must not fail for it."""
+        known = self.reason
+        with suppress(Exception):
+            self.hand_on()
+        if known is None and self.reason is not None:
+            warnings.warn(
+                f"The shadow holds its rows, and the monitor sees none: {self.reason}. The next "
+                "row tries again; ShadowFeed.hand_on() does, too, and raises.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _require_labels(self, certificate: Certificate) -> None:
         claimed = getattr(certificate, "bounded", None)
@@ -307,17 +357,26 @@ class ShadowFeed:
 
     def _fed(self, monitor: Any, found: ShadowRow) -> None:
         groups = {} if found.group is None else {"groups": [found.group]}
-        monitor.update({"loss": [self._lost(found)], **groups})
+        if groups and self._needs_groups and not self._is_certified(found.group, monitor):
+            return
+        lost = self._lost(found)
+        monitor.update({"loss": [-1 if lost is None else lost], **groups})
+        self.unlabelled += lost is None
 
-    def _lost(self, found: ShadowRow) -> int:
+    @staticmethod
+    def _is_certified(group: Any, monitor: Any) -> bool:
+        """Whether anything is claimed about a group; one that is not known never exits early."""
+        return str(as_names([group], "group").tolist()[0]) in monitor.certificate.groups
+
+    def _lost(self, found: ShadowRow) -> int | None:
+        """What a row loses; None if its label is missing."""
         if not found.differs:
             return 0
         if self._label is None:
             return 1
         label = self._label(found)
         if _is_no_label(label, found):
-            self.unlabelled += 1
-            return -1
+            return None
         return int(found.answer != label) - int(found.slow != label)
 
 
