@@ -892,6 +892,34 @@ def test_a_flaky_server_answers_a_batch_once_at_the_rate_that_it_allows(tmp_path
     assert result.certificate.verify()
 
 
+def test_a_batch_that_is_cancelled_keeps_every_call_that_has_ended(tmp_path: Path) -> None:
+    oracle, limits = Oracle(), {"xi": 0.05, "delta": 0.1, "journal": tmp_path / "b.jsonl"}
+
+    async def main(*, cancelled: bool) -> Any:
+        gate = asyncio.Event()
+
+        async def slow(rows: np.ndarray) -> Any:
+            await gate.wait()
+            return oracle(rows)
+
+        options: dict[str, Any] = {**limits, "rng": np.random.default_rng(0), "concurrency": 7}
+        batch = asyncio.create_task(answer_batch_async(CONFIDENCE, FAST, slow, **options))
+        await asyncio.sleep(0.1)
+        gate.set()
+        if cancelled:
+            # All seven have their answers, and nobody has looked at these yet.
+            await asyncio.sleep(0)
+            batch.cancel()
+        return await batch
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main(cancelled=True))
+    assert oracle.times.sum() == 7
+    result = asyncio.run(main(cancelled=False))
+    assert oracle.times.max() == 1
+    assert oracle.times.sum() == result.asked.sum()
+
+
 def test_options_that_only_awaited_calls_have_are_refused_with_the_remedy() -> None:
     for options in ({"timeout": 3}, {"concurrency": 2}):
         with pytest.raises(InvalidTypeError, match="answer_batch_async"):

@@ -168,7 +168,7 @@ async def answer_batch_async(  # noqa: PLR0913
 
     The guarantee and the assumptions are those of `answer_batch`, whatever the order in which the
     answers come in. If a call fails for good, the calls under way are finished and kept before the
-    error is raised.
+    error is raised. If it is cancelled, so are the calls under way; those that had ended are kept.
 
     Parameters
     ----------
@@ -210,8 +210,7 @@ async def answer_batch_async(  # noqa: PLR0913
         _report(progress, batch)
         sending = _Sending(batch, slow, size, policy)
         async with aclosing(sending.results()) as results:
-            async for told in results:
-                sending.take(told)
+            async for _ in results:
                 _report(progress, batch)
         if sending.failures:
             raise sending.failures[0]
@@ -226,19 +225,17 @@ def _parted(options: Mapping[str, Any], asking: Asking | None) -> tuple[BatchOpt
 
 
 @dataclass(frozen=True)
-class _Told:
-    """A call that has ended: what it gave, or why it failed."""
+class _Ended:
+    """A call that has ended, and what it gave is kept."""
 
     index: int
-    rows: Rows
-    answers: Any = None
-    error: PacboundError | None = None
 
 
 class _Sending:
     """The calls of a batch: the next begins as soon as there is room for it, and what follows the
-    sample as soon as it is certain. After a failure no call is begun, and those under way are
-    finished and kept.
+    sample as soon as it is certain. What a call gave is kept as it ends, so that nothing that comes
+    after, not even being cancelled, loses it. After a failure no call is begun, and those under way
+    are finished and kept.
     """
 
     def __init__(
@@ -254,20 +251,10 @@ class _Sending:
         self._news = asyncio.Event()
         self.failures: list[PacboundError] = []
 
-    def results(self) -> AsyncGenerator[_Told, None]:
+    def results(self) -> AsyncGenerator[_Ended, None]:
         """The calls that have ended, as they end."""
         stream = BoundedStream(self._ask, self, limit=self._policy.concurrency)
         return stream.results(ordered=False)
-
-    def take(self, told: _Told) -> None:
-        """Keep what a call gave."""
-        try:
-            if told.error is not None:
-                raise told.error
-            self._session.tell(told.rows, told.answers, paid=True)
-        except PacboundError as error:
-            self.failures.append(error)
-        self._news.set()
 
     def __aiter__(self) -> _Sending:
         return self
@@ -294,12 +281,14 @@ class _Sending:
         self._begun[fresh] = True
         return fresh
 
-    async def _ask(self, index: int, rows: Rows) -> _Told:
+    async def _ask(self, index: int, rows: Rows) -> _Ended:
         try:
             answers = _counted(await _awaited(self._slow, rows, self._policy), rows)
+            self._session.tell(rows, answers, paid=True)
         except PacboundError as error:
-            return _Told(index, rows, error=error)
-        return _Told(index, rows, answers)
+            self.failures.append(error)
+        self._news.set()
+        return _Ended(index)
 
 
 def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
