@@ -5,8 +5,8 @@ r"""Sign which certificate goes with which model: an in-toto statement in a DSSE
     python examples/attest_certificate.py sign router.json model.onnx --key signing.pem -o att.json
     python examples/attest_certificate.py check att.json router.json model.onnx --key public.pem
 
-`check` ends with 0 if the signature is of this key, the statement is about these very files, and
-the certificate follows from its counts and is no refusal; else with 1.
+`check` ends with 0 if the signature is of this key, the statement is about these very files, all of
+them and no others, and the certificate follows from its counts and is no refusal; else with 1.
 """
 
 from __future__ import annotations
@@ -94,10 +94,12 @@ def check(envelope: dict[str, Any], certificate: Path, models: list[Path], key: 
     signed.validate()
     if signed.pb.predicate_type != PREDICATE:
         return f"The statement is a {signed.pb.predicate_type!r}: expected {PREDICATE!r}."
-    named = {each.digest["sha256"] for each in signed.pb.subject}
-    other = [path for path in (certificate, *models) if digest(path) not in named]
-    if other:
-        return f"{other[0]} is not among the files that were signed."
+    names = {each.digest["sha256"]: each.name for each in signed.pb.subject}
+    given = {digest(path): path for path in (certificate, *models)}
+    for other in given.keys() - names.keys():
+        return f"{given[other]} is not among the files that were signed."
+    for missing in names.keys() - given.keys():
+        return f"{names[missing]} was signed, too: name all files of the statement."
     loaded = load_certificate(certificate)
     if not loaded.verify() or not loaded.certified:
         return f"{certificate} is a refusal, or does not follow from its counts."

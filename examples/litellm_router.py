@@ -12,6 +12,10 @@ log-probabilities.
     python examples/litellm_router.py route new.txt --small S --large L \
         --certificate router.json -o answers.csv
 
+Every answer of `collect` is in a journal beside the output as soon as it comes in. If a request
+fails for good, the others are still answered; type the same command again to ask for what is
+missing.
+
 Prompt, parameters and both models are part of what was certified: change one, certify again.
 """
 
@@ -20,6 +24,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import json
 import math
 import sys
 from pathlib import Path
@@ -35,7 +40,7 @@ ASKING: dict[str, Any] = {"concurrency": 8, "retries": 3, "timeout": 60.0}
 
 async def ask(model: str, text: str, **options: Any) -> Answer:
     """What a model answers, and how sure it is: exp of the mean log-probability of its tokens, 0
-    where the provider gives none.
+    where the provider gives none: the least sure, though not below a threshold of 0.
     """
     reply: Any = await litellm.acompletion(
         model=model,
@@ -66,21 +71,49 @@ def router(small: str, large: str, certificate: Any, **options: Any) -> AsyncCas
     return AsyncCascade([fast, slow], certificate, on_error="slow", asking=Asking(**ASKING))
 
 
-async def collect(small: str, large: str, texts: list[str], **options: Any) -> list[dict[str, Any]]:
-    """What both models answer to each text, as rows to certify on.
+async def collect(
+    small: str, large: str, texts: list[str], journal: Path, **options: Any
+) -> list[dict[str, Any]]:
+    """What both models answer to each text, as rows to certify on. What is in the journal is not
+    asked for again.
 
-    A failure that does not pass ends it: rows may not be left out because a model failed on them.
+    A failure that does not pass raises, once all else is answered and kept: rows may not be left
+    out because a model failed on them.
     """
-    asking = Asking(**ASKING)
+    asking, known = Asking(**ASKING), kept(journal, [small, large, texts])
+    with journal.open("a", encoding="utf-8") as file:
 
-    async def answer(model: str, text: str) -> Answer:
-        return await asking.awaited(lambda: ask(model, text, **options), RuntimeError)
+        async def answer(place: int, row: int) -> list[Any]:
+            if (place, row) not in known:
+                model, text = (small, large)[place], texts[row]
+                said = await asking.awaited(lambda: ask(model, text, **options), RuntimeError)
+                known[place, row] = [said.label, said.confidence]
+                print(json.dumps([place, row, known[place, row]]), file=file, flush=True)
+            return known[place, row]
 
-    async def both(text: str) -> dict[str, Any]:
-        fast, slow = await answer(small, text), await answer(large, text)
-        return {"small": fast.label, "confidence": fast.confidence, "large": slow.label}
+        async def both(row: int) -> dict[str, Any]:
+            fast, slow = await answer(0, row), await answer(1, row)
+            return {"small": fast[0], "confidence": fast[1], "large": slow[0]}
 
-    return await asyncio.gather(*map(both, texts))
+        found = await asyncio.gather(*map(both, range(len(texts))), return_exceptions=True)
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in found if isinstance(one, dict)]
+
+
+def kept(journal: Path, belongs_to: list[Any]) -> dict[tuple[int, int], list[Any]]:
+    """The answers in a journal by model and row; it is begun if it is not there."""
+    first = json.dumps(belongs_to)
+    if not journal.exists():
+        journal.write_text(f"{first}\n", encoding="utf-8")
+    head, *lines = journal.read_text(encoding="utf-8").split("\n")
+    if head != first:
+        raise SystemExit(f"{journal} was begun for other requests or models: name another -o.")
+    if lines.pop():
+        # The last line was cut short.
+        journal.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
+    return {(place, row): said for place, row, said in map(json.loads, lines)}
 
 
 async def route(cascade: AsyncCascade, texts: list[str]) -> list[dict[str, Any]]:
@@ -101,9 +134,15 @@ def main() -> int:
     parser.add_argument("--certificate", type=Path, help="For route: what was certified.")
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
-    texts = options.file.read_text(encoding="utf-8").splitlines()
+    # At line breaks alone: a request may hold other signs that Python takes for one.
+    with options.file.open(encoding="utf-8") as file:
+        texts = [line.removesuffix("\n") for line in file]
     if options.what == "collect":
-        rows = asyncio.run(collect(options.small, options.large, texts))
+        journal = options.output.with_name(f"{options.output.name}.journal")
+        try:
+            rows = asyncio.run(collect(options.small, options.large, texts, journal))
+        except RuntimeError as error:
+            raise SystemExit(f"{error}\nAll other answers are kept in {journal}.") from None
     elif options.certificate is None:
         parser.error("route needs --certificate.")
     else:

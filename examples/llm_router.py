@@ -45,6 +45,7 @@ from typing import Any
 from openai import AsyncOpenAI
 
 from pacbound.cascade import Answer, Asking, AsyncCascade
+from pacbound.file_locks import taken
 
 Model = Callable[[int], Awaitable[Answer]]
 
@@ -70,7 +71,8 @@ def letters(classes: Sequence[str]) -> dict[str, str]:
 async def classify(client: AsyncOpenAI, model: str, classes: Sequence[str], text: str) -> Answer:
     """The class that `model` names, and the probability that it gave to that letter.
 
-    A reply that is none of the letters has confidence 0, so that it is passed on.
+    A reply that is none of the letters has confidence 0, so that it is passed on, unless the
+    certified threshold is 0: there every answer of the small model is used.
     """
     reply = await client.chat.completions.create(
         model=model,
@@ -97,23 +99,32 @@ async def classify(client: AsyncOpenAI, model: str, classes: Sequence[str], text
 
 
 class Journal:
-    """What was answered, by the number of the row, on the disk as soon as it comes in."""
+    """What was answered, by the number of the row, on the disk as soon as it comes in. Only one
+    process has it at a time, and a file that is none is left alone.
+    """
 
     def __init__(self, path: Path, belongs_to: Sequence[Any]) -> None:
         told = json.dumps(belongs_to).encode()
         head = {"belongs_to": hashlib.sha256(told).hexdigest()}
         self.answers: dict[int, dict[str, Any]] = {}
+        self._file = path.open("a+b")
+        if not taken(self._file, wait=False):
+            self._refuse(f"{path} is in use by another process: wait for it, or end it.")
+        self._file.seek(0)
         # What follows the last line break was cut short, or is nothing.
-        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-        if lines and json.loads(lines[0]) != head:
-            raise SystemExit(f"{path} was begun for other rows or models: name another -o.")
+        *lines, rest = self._file.read().split(b"\n")
+        first = json.dumps(head).encode()
+        if lines[0] != first if lines else not first.startswith(rest):
+            self._refuse(f"{path} was begun for other rows or models: name another -o.")
         for line in map(json.loads, lines[1:]):
             self.answers.setdefault(line.pop("row"), {}).update(line)
-        self._file = path.open("r+b" if lines else "wb")
         self._file.truncate(sum(len(line) + 1 for line in lines))
-        self._file.seek(0, os.SEEK_END)
         if not lines:
             self._write(head)
+
+    def _refuse(self, why: str) -> None:
+        self._file.close()
+        raise SystemExit(why)
 
     def keep(self, row: int, **answer: Any) -> None:
         """Write down what was answered about a row."""

@@ -95,6 +95,37 @@ def test_collect_certify_and_route(
     assert len(calls) == 500 + len(calls) // 10
 
 
+def test_a_request_that_fails_for_good_loses_no_answer(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, failing = litellm.acompletion, True
+
+    async def refusing(*, model: str, messages: Any, **options: Any) -> Any:
+        if failing and messages[0]["content"].startswith("7:"):
+            raise litellm.BadRequestError("content policy", model=model, llm_provider="openai")
+        return await served(model=model, messages=messages, **options)
+
+    monkeypatch.setattr(litellm, "acompletion", refusing)
+    texts = [f"{number}: money\u2028or not" for number in range(20)]
+    (tmp_path / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
+    words: list[Any] = ["collect", tmp_path / "texts.txt", "--small", "openai/small"]
+    words += ["--large", "openai/large", "-o", tmp_path / "rows.csv"]
+    with pytest.raises(SystemExit, match=r"content policy[^\0]*All other answers are kept in"):
+        _run(monkeypatch, *words)
+    assert not (tmp_path / "rows.csv").exists()
+    # What a process that was killed may leave.
+    with (tmp_path / "rows.csv.journal").open("a", encoding="utf-8") as journal:
+        journal.write('[0, 7, ["ref')
+    failing = False
+    calls.clear()
+    _run(monkeypatch, *words)
+    assert len(calls) <= 3  # both models about the one, and a refused try
+    assert [row["text"] for row in _read(tmp_path / "rows.csv")] == texts
+    words[3] = "openai/other"
+    with pytest.raises(SystemExit, match="begun for other requests or models"):
+        _run(monkeypatch, *words)
+
+
 def test_route_needs_a_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("money", encoding="utf-8")
     with pytest.raises(SystemExit, match="2"):

@@ -273,6 +273,39 @@ def test_a_collection_of_other_rows_is_left_alone(run: Callable[..., int], tmp_p
     assert (tmp_path / "rows.csv").read_bytes() == before
 
 
+def test_two_processes_do_not_write_one_journal(tmp_path: Path) -> None:
+    journal, path = runpy.run_path(str(EXAMPLE))["Journal"], tmp_path / "rows.csv.journal"
+    with journal(path, ["these rows"]) as first:
+        first.keep(0, small=["refund", 0.9])
+        with pytest.raises(SystemExit, match="is in use by another process"):
+            journal(path, ["these rows"])
+        first.keep(1, small=["login", 0.7])
+    with journal(path, ["these rows"]) as again:
+        assert sorted(again.answers) == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["my own notes\n", "a file without line break", '{"a": 1}'])
+def test_a_file_that_is_no_journal_is_left_alone(
+    run: Callable[..., int], tmp_path: Path, text: str
+) -> None:
+    _write(tmp_path / "sample.csv", range(4), labelled=True)
+    (tmp_path / "rows.csv.journal").write_text(text)
+    with pytest.raises(SystemExit, match="begun for other rows or models"):
+        run("collect", "sample.csv", "rows.csv")
+    assert (tmp_path / "rows.csv.journal").read_text() == text
+
+
+def test_a_journal_whose_first_line_was_cut_short_is_begun_again(
+    run: Callable[..., int], tmp_path: Path
+) -> None:
+    _write(tmp_path / "sample.csv", range(4), labelled=True)
+    (tmp_path / "rows.csv.journal").write_text('{"belongs_to": "')
+    assert run("collect", "sample.csv", "rows.csv") == 0
+    whole = (tmp_path / "rows.csv.journal").read_bytes()
+    assert run("collect", "sample.csv", "rows.csv") == 0
+    assert (tmp_path / "rows.csv.journal").read_bytes() == whole
+
+
 def test_a_server_that_is_overloaded_is_asked_again(
     server: Server, run: Callable[..., int], tmp_path: Path
 ) -> None:

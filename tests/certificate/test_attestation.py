@@ -40,9 +40,14 @@ def checked(monkeypatch: pytest.MonkeyPatch, *files: str, key: str = "public.pem
     return run(monkeypatch, "check", "att.json", *files, "--key", key)
 
 
-def test_what_was_signed_is_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_signed_is_checked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert checked(monkeypatch, "shield.json", "model.onnx") == 0
-    assert checked(monkeypatch, "shield.json") == 0
+    # A model that is not named would not be checked.
+    assert checked(monkeypatch, "shield.json") == 1
+    assert "model.onnx was signed, too" in capsys.readouterr().err
+    assert checked(monkeypatch, "model.onnx") == 1
     envelope = json.loads((folder / "att.json").read_text())
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
     payload = json.loads(base64.b64decode(envelope["payload"]))
