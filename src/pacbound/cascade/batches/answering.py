@@ -225,7 +225,7 @@ def _parted(options: Mapping[str, Any], asking: Asking | None) -> tuple[BatchOpt
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _CallEnded:
     """A call that has ended, and what it gave is kept."""
 
     index: int
@@ -251,7 +251,7 @@ class _Sending:
         self._news = asyncio.Event()
         self.failures: list[PacboundError] = []
 
-    def results(self) -> AsyncGenerator[_Ended, None]:
+    def results(self) -> AsyncGenerator[_CallEnded, None]:
         """The calls that have ended, as they end."""
         stream = BoundedStream(self._ask, self, limit=self._policy.concurrency)
         return stream.results(ordered=False)
@@ -281,14 +281,14 @@ class _Sending:
         self._begun[fresh] = True
         return fresh
 
-    async def _ask(self, index: int, rows: Rows) -> _Ended:
+    async def _ask(self, index: int, rows: Rows) -> _CallEnded:
         try:
             answers = _counted(await _awaited(self._slow, rows, self._policy), rows)
             self._session.tell(rows, answers, paid=True)
         except PacboundError as error:
             self.failures.append(error)
         self._news.set()
-        return _Ended(index)
+        return _CallEnded(index)
 
 
 def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
