@@ -22,6 +22,9 @@ same command again. It asks for what is missing, and ends with 1 while something
 fails is sent again (--retries, --pause), not before the server wants it, and never more than
 --per-second.
 
+Where the small model fails for good, the large one answers. What is certified is a router that does
+not fail, so `route` says the share f of such rows: over all rows at most xi + f is lost.
+
 The prompt, the classes and both models are part of what was certified: change one, certify again.
 Rows that a model refuses for good do not belong in the sample, nor in the traffic that is routed.
 """
@@ -193,24 +196,33 @@ async def collect(client: AsyncOpenAI, options: argparse.Namespace) -> int:
 
 async def route(client: AsyncOpenAI, options: argparse.Namespace) -> int:
     """Answer every row by the certified router."""
-    rows, reasons = _rows(options.file), dict[int, str]()
+    rows, reasons, failed = _rows(options.file), dict[int, str](), set[int]()
     with _journal(options, rows) as journal:
         models = paid_once(client, options, rows, journal)
         router = AsyncCascade(models, options.certificate, asking=_asking(options), on_error="slow")
         wanted = [row for row in range(len(rows)) if "answer" not in journal.answers.get(row, {})]
         async with aclosing(router.stream(wanted, ordered=False)) as answers:
             async for done, routed in _numbered(answers):
+                if any(failure.model == 0 for failure in routed.failures):
+                    failed.add(routed.item)
                 if routed.left_out:
                     reasons[routed.item] = routed.failures[-1].reason
                 else:
                     name = (options.small, options.large)[routed.exit]
-                    journal.keep(routed.item, answer=routed.prediction, model=name)
+                    said = {"answer": routed.prediction, "model": name}
+                    journal.keep(routed.item, **said, small_failed=routed.item in failed)
                 _say(f"\r{done} of {len(wanted)} rows")
         answered = [journal.answers.get(row, {}) for row in range(len(rows))]
     told = [{name: answer.get(name, "") for name in ("answer", "model")} for answer in answered]
     by = [row["model"] for row in told if row["model"]]
     share = by.count(options.small) / max(1, len(by))
     _say(f"\n{options.small} answered {share:.1%} of {len(by)} rows.")
+    failed |= {row for row, answer in enumerate(answered) if answer.get("small_failed")}
+    if failed:
+        _say(
+            f"\nIt failed on {len(failed)}, f = {len(failed) / len(rows):.2%} of all rows: at most "
+            "xi + f is lost over all of them."
+        )
     return _finished(options, rows, told, reasons)
 
 

@@ -54,6 +54,7 @@ class Server:
     after: Callable[[], None] = lambda: None
     without_logprobs: bool = False
     reply: Callable[[str], str] | None = None
+    refused: Callable[[str], bool] = lambda asked: False
 
     def answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         system, user = (message["content"] for message in request["messages"])
@@ -63,6 +64,8 @@ class Server:
                 return 503, {"error": {"message": "overloaded"}}
             asked = f"{request['model']}: {user}"
             self.tries[asked] += 1
+            if self.refused(asked):
+                return 400, {"error": {"message": "not this one"}}
             if drawn(asked, self.tries[asked]) < self.fails:
                 return 500, {"error": {"message": "a bad day"}}
             self.calls[request["model"]] += 1
@@ -261,6 +264,26 @@ def test_on_a_day_on_which_most_fails_every_answer_is_in_the_file_and_paid_for_o
     ]
     assert set(server.paid.values()) == {1}
     assert server.calls["small"] <= 80
+
+
+def test_the_share_of_rows_on_which_the_small_model_failed_is_said(
+    server: Server,
+    run: Callable[..., int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    certificate = certify_cascade([0.9] * 500, [["refund"] * 2] * 500, xi=0.02, delta=0.05)
+    certificate.save(tmp_path / "router.json")
+    _write(tmp_path / "new.csv", range(20), labelled=False)
+    words = ["route", "new.csv", "answers.csv", "--certificate", str(tmp_path / "router.json")]
+    # The small model fails on two rows, and the large one on the second of them.
+    server.refused = lambda asked: asked.startswith(("small: 3:", "small: 4:", "large: 4:"))
+    assert run(*words) == 1
+    assert "It failed on 2, f = 10.00% of all rows: at most xi + f" in capsys.readouterr().err
+    # One of them is answered by it after all; what the large one answered for it stays in f.
+    server.refused = lambda asked: False
+    assert run(*words) == 0
+    assert "It failed on 1, f = 5.00% of all rows" in capsys.readouterr().err
 
 
 def test_a_collection_of_other_rows_is_left_alone(run: Callable[..., int], tmp_path: Path) -> None:

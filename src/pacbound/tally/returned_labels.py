@@ -8,9 +8,10 @@ stands there. Where answers are graded, the grades of all models come back, in a
 
 A label that lands on a wrong row makes a false certificate, so nothing is forgiven: a number that
 is not that of a row, or that has two labels, raises, and so does a label that contradicts one
-that the table has. Columns that came back beside the labels must hold what the table holds. Classes
-are read by the one rule (`pacbound.tally.classes`), each file by its own types. A label that did
-not come back is missing, and what that means is up to the question.
+that the table has. The question's own scores and classes, and the ids of joined tables, must hold
+what the table holds where they came back beside the labels; all other columns are not compared.
+Classes are read by the one rule (`pacbound.tally.classes`), each file by its own types. A label
+that did not come back is missing, and what that means is up to the question.
 """
 
 from __future__ import annotations
