@@ -164,3 +164,10 @@ def test_the_words_say_that_nothing_but_the_threshold_is_claimed() -> None:
     assert "Every drive passed" in driven((0.2, 100, 0)).summary()
     zero = certify_drives([0.2] * 9, [False] * 9, xi=0.0, delta=0.01)
     assert "xi = 0" in zero.summary()
+
+
+def test_a_drive_that_was_given_up_fails_by_the_rollouts_that_it_still_was_to_have() -> None:
+    given_up = [True] + [False] * 99 + [None] * 200
+    made = certify_drives([0.3] * 300, given_up, **ASKED)
+    assert not made.certified
+    assert made.drives[0]["lost"] == 200

@@ -14,6 +14,7 @@ from pacbound import (
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
+    certify_forks,
     certify_precision,
     certify_recall,
     certify_shield,
@@ -245,3 +246,11 @@ if __name__ == "__main__":
     for name, (make, word) in SITUATIONS.items():
         (said,) = [note for note in map(str, make().says.notes) if word in note]
         print(f"{name}:\n    {said}")  # noqa: T201
+
+
+def test_of_forks_the_share_is_of_the_rollouts() -> None:
+    rollout = np.arange(600) // 3
+    lowest, highest = np.tile([0, 16385, 32769], 200), np.tile([16384, 32768, 65537], 200)
+    unsafe = rollout < np.tile([5, 2, 60], 200)
+    made = certify_forks(rollout, lowest, highest, unsafe, xi=0.1, delta=0.01)
+    assert "29 % of the rollouts share the score that decides" in made.summary()

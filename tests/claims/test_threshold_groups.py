@@ -16,6 +16,7 @@ from pacbound import (
     Shield,
     Tally,
     certify_false_alarms,
+    certify_forks,
     certify_recall,
     certify_shield,
     load_certificate,
@@ -233,3 +234,17 @@ def test_a_shield_runs_on_a_common_threshold_and_not_on_those_of_groups() -> Non
 def test_groups_that_cannot_be_are_refused(groups: Any, message: str) -> None:
     with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
         made("recall", groups=groups)
+
+
+def test_what_cannot_be_applied_to_rows_does_not_say_so() -> None:
+    rollout = np.arange(200)
+    groups = np.where(rollout < 100, "a", "b")
+    asked: dict[str, Any] = {"groups": groups, "xi": 0.1, "delta": 0.01, "group_thresholds": "own"}
+    forks = certify_forks(rollout, rollout * 0, rollout * 0 + 65537, rollout < 0, **asked)
+    recall = certify_recall(
+        rollout / 200, rollout >= 0, groups=groups, target=0.9, delta=0.01, group_thresholds="own"
+    )
+    with pytest.raises(InvalidTypeError, match=r"use thresholds\[name\]\.$"):
+        _ = forks.threshold
+    with pytest.raises(InvalidTypeError, match="or apply the certificate to a frame"):
+        _ = recall.threshold

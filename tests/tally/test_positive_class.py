@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,24 @@ def test_a_monitor_reads_the_same_labels(kind: str) -> None:
         by_class.update(frame, columns=columns)
     assert by_class.seen == plain.seen
     assert by_class.evidence == plain.evidence
+
+
+@pytest.mark.parametrize(
+    ("classes", "named"),
+    [
+        (("crash", "safe"), "positive_class='crash', on the command line --positive-class crash"),
+        (("arrived", "crash"), "the class that is unsafe"),
+        (("crash", "done"), "the class that is unsafe"),
+        (("done", "done"), "the class that is unsafe"),
+    ],
+)
+def test_no_class_is_recommended_that_may_turn_the_claim_around(
+    classes: tuple[str, str], named: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("g,u\n" + "".join(f"0.5,{name}\n" for name in classes))
+    for data in (None, table):
+        columns = ("g", "u") if data else ([0.5, 0.5], list(classes))
+        with pytest.raises((InvalidTypeError, InvalidValueError), match=re.escape(named)) as told:
+            certify_shield(*columns, data=data, xi=0.1, delta=0.05)
+        assert "='safe'" not in str(told.value)

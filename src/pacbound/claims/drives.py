@@ -437,7 +437,8 @@ def certify_drives(
     backup and danger model, and every rollout that was started counts.
 
     The next threshold, and how many rollouts it gets, may be chosen after the drives before it, but
-    before its own first rollout. A drive may be ended early as failed, never as passed. After a
+    before its own first rollout. A drive may be ended early as failed, never as passed: the
+    rollouts that it still was to have are entered without an outcome, and count as unsafe. After a
     failure nothing more is tested: driving the failed threshold again, pooled or fresh, would break
     the guarantee. Where all thresholds were declared beforehand, the same seeds may be driven at
     each; otherwise the rollouts of every drive are new.

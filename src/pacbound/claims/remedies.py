@@ -77,14 +77,16 @@ def _in_order(tables: Iterable[Counts], low: str, high: str) -> float | None:
     return round(ordered / pairs, 2)
 
 
-def tied_scores(tables: Sequence[Counts], cells: Sequence[float], rows: str) -> list[Sentence]:
-    """What to do about many rows of the same score, in the cell that decides each table."""
-    all_rows = [_rows(counts) for counts in tables]
+def tied_scores(
+    tables: Sequence[Counts], cells: Sequence[float], rows: str, total: int
+) -> list[Sentence]:
+    """What to do about many of so many rows of the same score, in the cell that decides each
+    table.
+    """
     tied = sum(
-        int(many[counts["cells"] == cell].sum())
-        for counts, many, cell in zip(tables, all_rows, cells, strict=True)
+        int(_rows(counts)[counts["cells"] == cell].sum())
+        for counts, cell in zip(tables, cells, strict=True)
     )
-    total = sum(int(many.sum()) for many in all_rows)
     if not tied or tied < MANY_TIED * total:
         return []
     return [

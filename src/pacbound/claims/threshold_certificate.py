@@ -209,16 +209,20 @@ class ThresholdCertificate(Certificate):
         self.require_intact()
         if self.values.get("group_thresholds") == "own":
             raise InvalidTypeError(
-                "Each group has its own threshold: use thresholds[name], or apply the certificate "
-                "to a frame with the column of groups."
+                f"Each group has its own threshold: use thresholds[name]{self._or_applied}."
             )
         if self.left_out:
             raise InvalidTypeError(
                 f"The threshold is not for all rows: {len(self.left_out)} groups were left out. "
-                "Use thresholds[name], or apply the certificate to a frame with the column of "
-                "groups."
+                f"Use thresholds[name]{self._or_applied}."
             )
         return common_threshold(self)
+
+    @property
+    def _or_applied(self) -> str:
+        """That it can be applied to rows, where it can be."""
+        applied = self.by.row_rule(self) is not None
+        return ", or apply the certificate to a frame with the column of groups" if applied else ""
 
     @property
     def thresholds(self) -> dict[str, float]:

@@ -176,7 +176,8 @@ def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sente
     # From a threshold that alarms may begin at, the cell just below it breaks the budget.
     decisive = [limit * TOP - (trials.side == "from") for limit in limits]
     deciding = "turns" if trials.turns else "counts"
-    yield from tied_scores([table[deciding] for table in kept], decisive, words.rows)
+    total = sum(int(rows_of(table["counts"], "all").sum()) for table in kept)
+    yield from tied_scores([table[deciding] for table in kept], decisive, words.rows, total)
     turned: list[Sentence] = []
     if len(question.outcomes) > 1:
         tables = [table["counts"] for table in certificate.values["tables"]]

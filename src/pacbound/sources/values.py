@@ -18,6 +18,10 @@ MISSING: Final = -1
 EXACT_FLOATS: Final = 2.0**53
 _CLOSE: Final = 2**16
 _LISTED: Final = 5
+# Classes that say that there is nothing, so that another one is meant.
+_PLAINLY_NOT: Final = frozenset(
+    ("", "0", "0.0", "false", "healthy", "negative", "no", "none", "normal", "ok", "safe")
+)
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,21 @@ class Values:
 
 
 def which_class(found: Sequence[Any]) -> str:
-    """What to do about classes that stand where truth values are expected."""
+    """What to do about classes that stand where truth values are expected. One of them is
+    recommended only where all others say plainly that there is nothing: a wrong one turns the
+    claim around.
+    """
     listed = ", ".join(map(repr, found[:_LISTED]))
     more = f", … ({len(found)} in all)" if len(found) > _LISTED else ""
-    return (
-        f"If it holds classes ({listed}{more}), say which of them counts: positive_class="
-        f"{found[-1]!r}, on the command line --positive-class {found[-1]}."
-    )
+    left = [value for value in found if str(value).strip().lower() not in _PLAINLY_NOT]
+    if len(left) == 1 < len(found):
+        which = f": positive_class={left[0]!r}, on the command line --positive-class {left[0]}."
+    else:
+        which = (
+            ", where the column is to be true (for unsafe, the class that is unsafe): "
+            "positive_class=..., on the command line --positive-class ..."
+        )
+    return f"If it holds classes ({listed}{more}), say which of them counts{which}"
 
 
 def is_missing(value: Any) -> bool:

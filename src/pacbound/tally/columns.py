@@ -44,6 +44,12 @@ QUALITY: Final = "quality"
 # How text says that there is no value.
 _NOTHING: Final = ("", "na", "nan", "none", "null")
 
+# What to do about values that are missing.
+_FILL: Final = (
+    "fill them in; a rollout that was lost is unsafe. To drop rows because a value is missing "
+    "voids the guarantee, unless that has nothing to do with their outcome."
+)
+
 # How far above 1 a float32 softmax may land; such a score counts as 1.
 ROUNDING = 1e-6
 
@@ -58,9 +64,7 @@ def as_array(values: Any, name: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         masked = int(np.ma.getmaskarray(values).sum())
         if masked:
-            raise InvalidValueError(
-                f"{name} has {masked} masked values: drop those rows or fill them."
-            )
+            raise InvalidValueError(f"{name} has {masked} masked values: {_FILL}")
         values = values.data
     if hasattr(values, "detach"):
         values = values.detach()
@@ -352,8 +356,7 @@ def _from_objects(array: Array, name: str) -> Array:
     missing = [row for row, value in enumerate(flat) if is_missing(value)]
     if missing:
         raise InvalidValueError(
-            f"{name} has {len(missing)} missing values, the first in row {missing[0]}: drop or "
-            "fill them."
+            f"{name} has {len(missing)} missing values, the first in row {missing[0]}: {_FILL}"
         )
     if all(isinstance(value, (bool, np.bool_)) for value in flat):
         return np.array(flat, dtype=bool).reshape(array.shape)
