@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import pickle
+import re
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from email.message import Message
 from email.utils import formatdate
@@ -290,6 +293,64 @@ def test_all_requests_wait_while_the_server_asks_to() -> None:
 
     asyncio.run(main())
     assert other.starts[0] - first.starts[0] >= 0.2
+
+
+def test_a_server_that_asks_for_too_long_a_wait_is_asked_by_no_other_request() -> None:
+    async def small(item: int) -> Answer:
+        asked.append(item)
+        await asyncio.sleep(0)
+        raise HttpError(429, {"Retry-After": "61"})
+
+    async def large(item: int) -> Answer:
+        return Answer("a")
+
+    asked: list[int] = []
+    router = AsyncCascade([small, large], [0.5], on_error="slow", concurrency=4)
+    result = asyncio.run(router.run(range(200)))
+    assert result.answered.tolist() == [0, 200]
+    assert asked == [0, 1, 2, 3]
+    reason = r"Model 0 \(small\) failed on item 7: the server was not asked; it asks to wait 6[01]"
+    assert re.match(reason, next(f.reason for f in result.failures if f.index == 7))
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_server_is_asked_again_when_its_time_is_nearly_over(awaited: bool) -> None:
+    first = Counted(1, HttpError(429, {"Retry-After": "1.0"}))
+    other, asking = Counted(0, ConnectionError()), Asking(pause=0, longest_wait=0.3)
+
+    def ask(call: Counted) -> str:
+        if awaited:
+            return asyncio.run(asking.awaited(call.ask, RuntimeError))
+        return asking.called(call, RuntimeError)
+
+    with pytest.raises(RuntimeError, match=r"HTTP 429; it asks to wait 1 s$"):
+        ask(first)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match=r"was not asked; it asks to wait 0\.\d+ s$"):
+            ask(other)
+    assert other.starts == []
+    time.sleep(0.8)
+    assert ask(other) == "answer"
+    assert other.starts[0] - first.starts[0] >= 1.0
+
+
+def test_a_slow_pace_is_no_wish_of_the_server() -> None:
+    asking = Asking(per_second=10, longest_wait=0.01)
+    assert [asking.called(lambda: "answer", RuntimeError) for _ in range(3)] == ["answer"] * 3
+
+
+def test_an_asking_keeps_no_event_loop_alive() -> None:
+    asking, loops = Asking(concurrency=2, per_second=5000), list[Any]()
+
+    async def main() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        calls = [Counted(0, ConnectionError()) for _ in range(6)]
+        await asyncio.gather(*(asking.awaited(call.ask, RuntimeError) for call in calls))
+
+    for _ in range(5):
+        asyncio.run(main())
+    gc.collect()
+    assert [loop() for loop in loops] == [None] * 5
 
 
 def test_models_that_share_their_asking_share_its_limits() -> None:

@@ -21,13 +21,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from inspect import isawaitable
 from math import inf
 from typing import Any, Final, Generic, Protocol, TypedDict, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -142,8 +141,9 @@ class Asking:
     pause : float, default=1.0
         Seconds before the first repetition at the most; the time doubles with each.
     longest_wait : float, default=60.0
-        The most seconds that the wait grows to, and the most that a server may ask for: one that
-        asks for more is not asked again.
+        The most seconds that the wait grows to, and the most that a server may ask for. One that
+        asks for more is not asked again: while more than that is left of its time, every request
+        fails at once, unsent.
     retry_if : callable, optional
         Says of an exception whether another try is worth it. If left out: errors with an HTTP
         status are tried again if it is 408, 409, 425, 429 or from 500 on, and others unless they
@@ -198,19 +198,19 @@ class Asking:
         self._pause, self._longest_wait = float(pause), float(longest_wait)
         self._worth = retry_if or worth_retrying
         self._rng = np.random.default_rng() if rng is None else generator(rng)
-        self._pace = _Pace(per_second)
-        self._rooms: _Rooms = WeakKeyDictionary()
+        self._pace = _Pace(per_second, self._longest_wait)
+        self._rooms: dict[asyncio.AbstractEventLoop, _Room] = {}
 
     def called(self, ask: Callable[[], T], failure: Callable[[str], Exception]) -> T:
         """What `ask` gives; if it fails to the last, `failure` makes the error of the reason."""
         tries = 0
         while True:
-            while wait := self._pace.wait():
-                time.sleep(wait)
             try:
+                while wait := self._pace.wait():
+                    time.sleep(wait)
                 return ask()
             except Exception as error:
-                tries += 1
+                tries += not isinstance(error, _NotSentError)
                 wait = self._wait(error, tries, failure)
             time.sleep(wait)
 
@@ -285,15 +285,29 @@ class Asking:
             except (Exception, asyncio.CancelledError) as error:
                 if task and task.cancelling() > cancelled:
                     raise
-                tries += 1
+                tries += not isinstance(error, _NotSentError)
                 wait = self._wait(error, tries, failure)
             await asyncio.sleep(wait)
 
-    def _turn(self) -> _Turn:
-        room = self._rooms.setdefault(
-            asyncio.get_running_loop(), (asyncio.Semaphore(self.concurrency), asyncio.Lock())
-        )
-        return _Turn(*room, self._pace)
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None, None]:
+        """One of the places for requests under way, taken when it may start."""
+        loop = asyncio.get_running_loop()
+        room = self._rooms.setdefault(loop, _Room(self.concurrency))
+        room.users += 1
+        try:
+            async with room.places:
+                if self._pace.wait():
+                    # One after the other: otherwise all that wait would wake at each start.
+                    async with room.queue:
+                        while wait := self._pace.wait():
+                            await asyncio.sleep(wait)
+                yield
+        finally:
+            room.users -= 1
+            if not room.users:
+                # What has waited keeps its loop alive.
+                del self._rooms[loop]
 
     async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -308,10 +322,12 @@ class Asking:
     def _wait(self, error: BaseException, tries: int, failure: Callable[[str], Exception]) -> float:
         """The seconds until the next try; raises if there is none."""
         after = retry_after(error) or 0.0
-        if after <= self._longest_wait:
+        sent = not isinstance(error, _NotSentError)
+        if sent:
             self._pace.hold(after)
-        if tries > self.retries or not self._worth(error) or after > self._longest_wait:
-            said = str(error) if isinstance(error, _TooLateError) else _shown(error)
+        if after > self._longest_wait or tries > self.retries or not self._worth(error):
+            plain = isinstance(error, _TooLateError) or not sent
+            said = str(error) if plain else _shown(error)
             wish = f"; it asks to wait {after:g} s" if after > self._longest_wait else ""
             raise failure(f"{said}{wish}{f' ({tries} tries)' if tries > 1 else ''}") from error
         most = min(self._pause * 2.0 ** min(tries - 1, 60), self._longest_wait)
@@ -319,10 +335,7 @@ class Asking:
 
     def __getstate__(self) -> dict[str, Any]:
         # Event loops, and what waits in them, stay where they are.
-        return {**vars(self), "_rooms": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _rooms=WeakKeyDictionary())
+        return {**vars(self), "_rooms": {}}
 
     def __repr__(self) -> str:
         return (
@@ -331,11 +344,16 @@ class Asking:
         )
 
 
-_Rooms = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[asyncio.Semaphore, asyncio.Lock]]
-
-
 class _TooLateError(TimeoutError):
     """The clock of an `Asking` ran out."""
+
+
+class _NotSentError(Exception):
+    """The server asks for a wait that is too long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("the server was not asked")
+        self.retry_after = seconds
 
 
 class _Pace:
@@ -343,15 +361,21 @@ class _Pace:
     they do start, and none while a server asks to wait.
     """
 
-    def __init__(self, per_second: float | None) -> None:
-        self.per_second = per_second
+    def __init__(self, per_second: float | None, longest_wait: float) -> None:
+        self.per_second, self._longest_wait = per_second, longest_wait
         self._gap = 0.0 if per_second is None else 1.0 / per_second
         self._next, self._lock = -inf, SessionLock()
+        # Until when the server asks to wait.
+        self._held = -inf
 
     def wait(self) -> float:
-        """0 if a request may start now, and then it has; or the seconds until one may."""
+        """0 if a request may start now, and then it has; or the seconds until one may. Raises if
+        the server asks for more than the longest wait.
+        """
         with self._lock:
             now = time.monotonic()
+            if self._held - now > self._longest_wait:
+                raise _NotSentError(self._held - now)
             if now < self._next:
                 return self._next - now
             self._next = now + self._gap
@@ -360,33 +384,21 @@ class _Pace:
     def hold(self, seconds: float) -> None:
         """Let nothing start for so long."""
         with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds) if seconds else self._next
+            if seconds:
+                self._held = max(self._held, time.monotonic() + seconds)
+                self._next = max(self._next, self._held)
 
-    def __reduce__(self) -> tuple[type[_Pace], tuple[float | None]]:
+    def __reduce__(self) -> tuple[type[_Pace], tuple[float | None, float]]:
         # Another process has another clock.
-        return _Pace, (self.per_second,)
+        return _Pace, (self.per_second, self._longest_wait)
 
 
-class _Turn:
-    """One of the places for requests under way, taken when it may start."""
+class _Room:
+    """The places for requests under way in one event loop, and how many want one."""
 
-    def __init__(self, places: asyncio.Semaphore, queue: asyncio.Lock, pace: _Pace) -> None:
-        self._places, self._queue, self._pace = places, queue, pace
-
-    async def __aenter__(self) -> None:
-        await self._places.acquire()
-        try:
-            if self._pace.wait():
-                # One after the other: otherwise all that wait would wake at each start.
-                async with self._queue:
-                    while wait := self._pace.wait():
-                        await asyncio.sleep(wait)
-        except BaseException:
-            self._places.release()
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        self._places.release()
+    def __init__(self, concurrency: int) -> None:
+        self.places, self.queue = asyncio.Semaphore(concurrency), asyncio.Lock()
+        self.users = 0
 
 
 def asking_each(n_models: int, asking: Any, options: Mapping[str, Any]) -> list[Asking]:
