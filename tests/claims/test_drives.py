@@ -171,3 +171,10 @@ def test_a_drive_that_was_given_up_fails_by_the_rollouts_that_it_still_was_to_ha
     made = certify_drives([0.3] * 300, given_up, **ASKED)
     assert not made.certified
     assert made.drives[0]["lost"] == 200
+
+
+def test_a_shield_that_always_brakes_is_certified_in_words_that_fit() -> None:
+    said = driven((-np.inf, 300, 0)).summary()
+    assert "Hand over to the backup at once, whatever the danger" in said
+    assert "reaches -inf" not in said
+    assert "lower threshold" not in said

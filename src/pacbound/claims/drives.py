@@ -39,6 +39,13 @@ NAME: Final = "drives/fixed-sequence/1"
 PASSED, FAILED, UNTESTED = "passed", "failed", "not tested"
 
 
+# What a shield does at a threshold that no danger is compared with.
+_RULES: Final = {
+    -inf: "Hand over to the backup at once, whatever the danger; it keeps control until reset.",
+    inf: "Never hand over to the backup, but where a reading of the danger fails.",
+}
+
+
 class DriveThreshold(Form):
     """A threshold that a shield was set to: 0 to 1, or an infinite one."""
 
@@ -240,11 +247,10 @@ class DrivesClaim(Claim[DrivesCertificate]):
         table = tuple(_table(certificate.drives))
         if not certificate.certified:
             return Says(title, refused=self._refused(certificate, filled), table=table)
-        rule = (
-            "Never hand over to the backup, but where a reading of the danger fails."
-            if certificate.values["threshold"] == inf
-            else "Hand over to the backup once the danger reaches {threshold}; it keeps control "
-            "until reset."
+        rule = _RULES.get(
+            certificate.values["threshold"],
+            "Hand over to the backup once the danger reaches {threshold}; it keeps control until "
+            "reset.",
         )
         promise = (
             "With probability at least {confidence} over the draw of these rollouts, at most {xi} "
@@ -393,10 +399,13 @@ def _table(drives: Sequence[Values]) -> Iterable[tuple[str, ...]]:
 
 def _notes(certificate: DrivesCertificate) -> Iterable[str]:
     drives = certificate.drives
-    yield (
-        "Only {threshold} is certified. A lower threshold is not covered: a backup that begins "
-        "earlier may fail more often. Nor is one that was not driven."
-    )
+    if certificate.values["threshold"] == -inf:
+        yield "Only to brake at once is certified. No threshold of the danger is covered."
+    else:
+        yield (
+            "Only {threshold} is certified. A lower threshold is not covered: a backup that begins "
+            "earlier may fail more often. Nor is one that was not driven."
+        )
     if _ended(drives)["verdict"] == FAILED:
         yield (
             "The drive at {failed} failed: {unsafe} of {rollouts} rollouts were unsafe, {allowed} "
