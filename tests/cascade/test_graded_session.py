@@ -398,7 +398,7 @@ def test_a_quality_is_told_once() -> None:
         equal.tell([0, 1], quality=[[1, 1]])
 
 
-def test_labels_and_qualities_do_not_mix() -> None:
+def test_labels_and_qualities_do_not_mix(tmp_path: Path) -> None:
     graded, plain = graded_session([0.9]), LabelSession([0.9], [[0, 1]], **ASKED)
     with pytest.raises(InvalidTypeError, match="told the quality of answers, and labels were pas"):
         graded.tell([0], [1])
@@ -419,15 +419,8 @@ def test_labels_and_qualities_do_not_mix() -> None:
         LabelSession([0.9], [[0, 1]], outcome="grades", **ASKED)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="bound='product' is about answers"):
         graded_session([0.9], bound="product")
+    plain.save(tmp_path / "labels.json")
     with pytest.raises(InvalidTypeError, match="is a session of labels: leave seed out"):
-        _loaded_with_seed(plain)
+        LabelSession.load(tmp_path / "labels.json", [0.9], [[0, 1]], seed=3)
     assert graded.labels == {}
     assert plain.qualities == {}
-
-
-def _loaded_with_seed(plain: LabelSession) -> None:
-    plain.save("labels.json")
-    try:
-        LabelSession.load("labels.json", [0.9], [[0, 1]], seed=3)
-    finally:
-        Path("labels.json").unlink()
