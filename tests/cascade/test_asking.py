@@ -499,6 +499,7 @@ def _router(server: FlakyServer, **options: Any) -> AsyncCascade:
     return AsyncCascade([small, large], [0.4], **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_second", [None, 180])
 def test_a_server_that_fails_and_limits_answers_everything_once(per_second: Any) -> None:
     """200 requests, 5 % of tries fail, at most 20 in a tenth of a second."""
@@ -522,6 +523,7 @@ def test_a_server_that_fails_and_limits_answers_everything_once(per_second: Any)
     assert (router.statistics.rows, router.statistics.left_out) == (200, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_error", ["slow", "skip"])
 def test_a_thousand_requests_at_once_are_answered_or_accounted_for(on_error: Any) -> None:
     async def main() -> tuple[FlakyServer, AsyncCascade, Any]:

@@ -810,6 +810,7 @@ def test_awaited_calls_give_the_same_batch_with_no_more_at_once_than_allowed() -
     assert result.certificate.counts_digest == answered(Oracle()).certificate.counts_digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"whole_ties": True}, {"looks": 2}, {"xi": 0.0}], ids=str)
 def test_what_is_asked_ahead_would_be_asked_anyway(options: dict[str, Any]) -> None:
     """In whatever order answers come in, the batch is the same to the last row."""
@@ -867,6 +868,7 @@ def test_a_call_that_is_slow_holds_back_no_other_not_even_those_after_the_sample
     assert result.certificate.counts_digest == answered(Oracle()).certificate.counts_digest
 
 
+@pytest.mark.slow
 def test_a_flaky_server_answers_a_batch_once_at_the_rate_that_it_allows(tmp_path: Path) -> None:
     async def main(server: FlakyServer, **options: Any) -> Any:
         async with serving(server):

@@ -278,6 +278,7 @@ def test_a_file_that_holds_what_cannot_be_is_refused(tmp_path: Path, change: Any
         LabelSession.load(tmp_path / "s.json", [0.9, 0.8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [2, 3])
 def test_a_forecast_is_near_what_comes(models: int) -> None:
     scores, _, grades = drawn(9, models=models, rows=1000)

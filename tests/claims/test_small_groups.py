@@ -369,6 +369,7 @@ def test_a_replacement_with_a_group_that_loses_is_refused() -> None:
     assert 'small_groups="leave-out"' not in certificate.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.1, 0.01), (0.3, 0.1)])
 def test_a_group_of_a_replacement_is_too_small_where_no_counts_would_pass(
     xi: float, delta: float

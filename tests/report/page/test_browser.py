@@ -29,7 +29,7 @@ from pacbound.report import write_report
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDTHS = (375, 1200)
 THEMES = ("light", "dark")
