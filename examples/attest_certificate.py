@@ -32,6 +32,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from pacbound import __version__, load_certificate
+from pacbound.atomic_files import refuse_overwriting
 
 PAYLOAD = "application/vnd.in-toto+json"
 PREDICATE = "https://github.com/pacbound/pacbound/certificate/v1"
@@ -130,6 +131,7 @@ def main() -> int:
         parser.error("--key is missing.")
     if options.what == "sign":
         certificate, *models = options.files
+        refuse_overwriting({"-o": options.output}, {"FILE": options.files, "--key": options.key})
         envelope = sign(statement(certificate, models), options.key)
         options.output.write_text(json.dumps(envelope, indent=2) + "\n", encoding="utf-8")
         return 0

@@ -32,7 +32,9 @@ from typing import Any
 
 import litellm
 
+from pacbound.atomic_files import refuse_overwriting
 from pacbound.cascade import Answer, Asking, AsyncCascade
+from pacbound.file_locks import taken
 
 ASKING: dict[str, Any] = {"concurrency": 8, "retries": 3, "timeout": 60.0}
 """Tries are counted here, and not by LiteLLM, too: `Asking` waits as long as a server says."""
@@ -80,15 +82,18 @@ async def collect(
     A failure that does not pass raises, once all else is answered and kept: rows may not be left
     out because a model failed on them.
     """
-    asking, known = Asking(**ASKING), kept(journal, [small, large, texts])
-    with journal.open("a", encoding="utf-8") as file:
+    asking = Asking(**ASKING)
+    with journal.open("ab", buffering=0) as file:
+        if not taken(file, wait=False):
+            raise SystemExit(f"{journal} is in use by another process: wait for it, or end it.")
+        known = kept(journal, [small, large, texts])
 
         async def answer(place: int, row: int) -> list[Any]:
             if (place, row) not in known:
                 model, text = (small, large)[place], texts[row]
                 said = await asking.awaited(lambda: ask(model, text, **options), RuntimeError)
                 known[place, row] = [said.label, said.confidence]
-                print(json.dumps([place, row, known[place, row]]), file=file, flush=True)
+                file.write(f"{json.dumps([place, row, known[place, row]])}\n".encode())
             return known[place, row]
 
         async def both(row: int) -> dict[str, Any]:
@@ -103,9 +108,9 @@ async def collect(
 
 
 def kept(journal: Path, belongs_to: list[Any]) -> dict[tuple[int, int], list[Any]]:
-    """The answers in a journal by model and row; it is begun if it is not there."""
+    """The answers in a journal by model and row; it is begun if it is empty."""
     first = json.dumps(belongs_to)
-    if not journal.exists():
+    if not journal.stat().st_size:
         journal.write_text(f"{first}\n", encoding="utf-8")
     head, *lines = journal.read_text(encoding="utf-8").split("\n")
     if head != first:
@@ -134,6 +139,7 @@ def main() -> int:
     parser.add_argument("--certificate", type=Path, help="For route: what was certified.")
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
+    refuse_overwriting({"-o": options.output}, {"FILE": options.file})
     # At line breaks alone: a request may hold other signs that Python takes for one.
     with options.file.open(encoding="utf-8") as file:
         texts = [line.removesuffix("\n") for line in file]

@@ -47,6 +47,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
+from pacbound.atomic_files import refuse_overwriting
 from pacbound.cascade import Answer, Asking, AsyncCascade
 from pacbound.file_locks import taken
 
@@ -301,6 +302,10 @@ def main(arguments: Sequence[str] | None = None, **client: Any) -> int:
     letters(options.classes)
     if options.step == "route" and options.certificate is None:
         parser.error("route needs --certificate.")
+    read = {"FILE": options.file, "--certificate": options.certificate}
+    refuse_overwriting(
+        {"-o": options.output}, {name: path for name, path in read.items() if path is not None}
+    )
 
     async def run() -> int:
         # Asking tries again, and knows how many requests there are.

@@ -313,9 +313,10 @@ def test_a_server_that_asks_for_too_long_a_wait_is_asked_by_no_other_request() -
     assert re.match(reason, next(f.reason for f in result.failures if f.index == 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("awaited", [True, False])
 def test_a_server_is_asked_again_when_its_time_is_nearly_over(awaited: bool) -> None:
-    first = Counted(1, HttpError(429, {"Retry-After": "1.0"}))
+    first = Counted(1, HttpError(429, {"Retry-After": "3.0"}))
     other, asking = Counted(0, ConnectionError()), Asking(pause=0, longest_wait=0.3)
 
     def ask(call: Counted) -> str:
@@ -323,15 +324,15 @@ def test_a_server_is_asked_again_when_its_time_is_nearly_over(awaited: bool) -> 
             return asyncio.run(asking.awaited(call.ask, RuntimeError))
         return asking.called(call, RuntimeError)
 
-    with pytest.raises(RuntimeError, match=r"HTTP 429; it asks to wait 1 s$"):
+    with pytest.raises(RuntimeError, match=r"HTTP 429; it asks to wait 3 s$"):
         ask(first)
     for _ in range(3):
-        with pytest.raises(RuntimeError, match=r"was not asked; it asks to wait 0\.\d+ s$"):
+        with pytest.raises(RuntimeError, match=r"was not asked; it asks to wait [0-2](\.\d+)? s$"):
             ask(other)
     assert other.starts == []
-    time.sleep(0.8)
+    time.sleep(2.8)
     assert ask(other) == "answer"
-    assert other.starts[0] - first.starts[0] >= 1.0
+    assert other.starts[0] - first.starts[0] >= 3.0
 
 
 def test_a_slow_pace_is_no_wish_of_the_server() -> None:

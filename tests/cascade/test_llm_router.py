@@ -24,6 +24,7 @@ import pytest
 from tests.cascade.servers import drawn
 
 from pacbound import certify_cascade
+from pacbound.errors import InvalidValueError
 
 pytest.importorskip("openai", reason="openai is missing: pip install openai")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "llm_router.py"
@@ -355,3 +356,12 @@ def test_a_model_without_log_probabilities_is_refused(
     _write(tmp_path / "sample.csv", range(4), labelled=True)
     with pytest.raises(SystemExit, match=r"(small|large) returns no log-probabilities"):
         run("collect", "sample.csv", "rows.csv")
+
+
+def test_no_file_that_is_read_is_overwritten(run: Callable[..., int], tmp_path: Path) -> None:
+    _write(tmp_path / "sample.csv", range(3), labelled=True)
+    before = (tmp_path / "sample.csv").read_bytes()
+    with pytest.raises(InvalidValueError, match=r"sample\.csv is read as FILE"):
+        run("collect", "sample.csv", "sample.csv")
+    assert (tmp_path / "sample.csv").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["sample.csv"]
