@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from experiments.imagenet.fast_inference import NAME as CASCADES
-from experiments.imagenet.fast_inference import SAID
+from experiments.imagenet.fast_inference import PAPER_TIMES, SAID
 from experiments.imagenet.networks import networks
 from experiments.imagenet.outputs import GIGA_MACS, SLOW, network, said
 from experiments.record import RESULTS, known, provenance, publish, show_progress, table
@@ -28,14 +28,6 @@ from pacbound.cascade.early_exit import count_macs
 
 NAME = "imagenet_cpu_time"
 ROUNDS, SIDE, THRESHOLD = 30, 224, 0.5
-PAPER = {
-    "slow": 214.31,
-    "softmax": 104.24,
-    "temperature": 109.57,
-    "histogram": 70.72,
-    "product": 85.58,
-}
-"""The paper's CPU times, in its unit; only their ratios are compared."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -129,7 +121,7 @@ def markdown(record: dict[str, Any]) -> str:
             SAID[name],
             f"{1e3 * seconds:.1f}",
             f"{1 - seconds / slow:.1%}",
-            f"{1 - PAPER[name] / PAPER['slow']:.1%}" if name in PAPER else "",
+            f"{1 - PAPER_TIMES[name] / PAPER_TIMES['slow']:.1%}" if name in PAPER_TIMES else "",
         )
         for name, seconds in record["methods"].items()
     ]

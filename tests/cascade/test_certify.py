@@ -222,6 +222,19 @@ def test_certified_but_of_no_use_is_said_so() -> None:
     assert "of no use" in flat.summary()
 
 
+def test_a_slow_model_that_is_never_asked_is_said_to_be_replaced() -> None:
+    scores = np.linspace(0, 1, 1000)
+    same = np.zeros((1000, 2), dtype=int)
+    two = certify_cascade(scores, same, same[:, 0], xi=0.05, delta=0.05)
+    assert two.thresholds.tolist() == [0]
+    assert "The slow model is never asked: the fast model replaces it." in two.summary()
+    fast = np.where(scores < 0.1, 1, 0)
+    models = np.column_stack([fast, same[:, 0]])
+    cautious = certify_cascade(scores, models, same[:, 0], xi=0.02, delta=0.1)
+    assert 0 < cautious.thresholds[0] < 1
+    assert "never asked" not in cautious.summary()
+
+
 # ---- bad input
 
 

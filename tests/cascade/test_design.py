@@ -435,6 +435,27 @@ def test_models_that_are_all_the_same_need_no_cascade() -> None:
     assert found.saved == pytest.approx(1 - 2 / 5)
 
 
+def test_a_design_whose_last_exit_takes_all_says_that_it_replaces_the_slow_model() -> None:
+    rng = np.random.default_rng(0)
+    own = rng.normal(size=(N, 1)) + 0.5 * rng.normal(size=(N, 3))
+    labels = rng.integers(0, 10, size=N)
+    wrong = own <= np.array([-0.6, -1.6, -1.8])
+    scores = 1 / (1 + np.exp(-1.2 - 1.5 * own))
+    found = design_cascade(
+        scores,
+        (labels[:, None] + wrong) % 10,
+        labels,
+        costs=[1, 4, 20],
+        xi=0.05,
+        delta=0.05,
+        bound="pair",
+    )
+    assert found.models == (0, 1, 2)
+    assert found.certificate.thresholds[0] > found.certificate.thresholds[1] == 0
+    said = "The slow model is never asked: model 1 and model 2 replace it."
+    assert said in found.certificate.summary()
+
+
 def test_a_model_that_is_never_right_is_not_chosen(rows: Rows) -> None:
     predictions = rows["prediction"].copy()
     predictions[:, 0] = (rows["label"] + 5) % 10

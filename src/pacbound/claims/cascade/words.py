@@ -298,8 +298,15 @@ def _remarks(certificate: CascadeCertificate) -> list[Sentence]:
     """What the thresholds mean where they are at an end of their range."""
     if not certificate.exit_counts.any():
         return [Sentence("Nothing exits early there: certified, but of no use.")]
-    if certificate.scope == "top" and (certificate.tables[0].thresholds == 0).any():
-        return [Sentence("Every score is at least 0: the slow model is never needed.")]
+    thresholds = certificate.tables[0].thresholds
+    if certificate.scope == "top" and (thresholds == 0).any():
+        # Every score is at least 0, so that no row gets past that model.
+        reached = zip(models_of(certificate), thresholds[: np.argmin(thresholds) + 1], strict=False)
+        asked = [name for name, threshold in reached if threshold < np.inf]
+        *others, last = asked
+        fast = f"{', '.join(others)} and {last} replace" if others else f"{last} replaces"
+        values: dict[str, Value] = {"slow": _capital(models_of(certificate)[-1]), "fast": fast}
+        return [Sentence("{slow} is never asked: {fast} it.", values)]
     return []
 
 
