@@ -22,7 +22,7 @@ INSTALL := -m pip install -qq --disable-pip-version-check
 ABLE_PIP := "pip>=25.1"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-core test-lowest coverage fuzz fuzz-atheris lint format docs bench \
+.PHONY: help demo test test-all test-core test-lowest coverage fuzz fuzz-atheris words lint format docs bench \
 	experiments experiments-quick dist clean
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make fuzz         damaged files for FUZZ_SECONDS (an hour); make fuzz-atheris: by coverage"
 	@echo "make lint         style, types and layers"
 	@echo "make docs         the documentation, into site/"
+	@echo "make words        words of the README and of each page, with their limits"
 	@echo "make bench        speed and tightness against other packages"
 	@echo "make experiments  the paper's tables and figures, into experiments/runs/; -quick: small ones"
 	@echo "make dist         wheel and source distribution, checked and installed, into dist/"
@@ -71,6 +72,9 @@ fuzz: .venv/$(STAMP)
 # Guided by coverage, for the readers that are written in Python. Linux only.
 fuzz-atheris: .venv-fuzz/$(STAMP)
 	.venv-fuzz/$(BIN)/python -m tests.fuzz.with_atheris -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096
+
+words:
+	@$(PYTHON) tools/words.py
 
 lint: .venv/$(STAMP)
 	$(TOOLS) ruff check .

@@ -2,7 +2,7 @@
 
 From 3e10 trials on, SciPy's incomplete beta function jumps for counts near one half. Both bounds
 are compared with fifty digits at random counts of 10^9 to 10^12 trials, most of them where it
-jumps, the others at its neighbours. Prints the figures of docs/statistics.md. The 50,000 cases take
+jumps, the others at its neighbours. Prints the figures of docs/proofs.md. The 50,000 cases take
 a few minutes.
 """
 

@@ -1,7 +1,7 @@
 """How often SciPy's inverse incomplete beta function is wrong, beside the verified bound: `python
 -m experiments.inverse_beta`.
 
-Prints the figures of docs/statistics.md: upper bounds for 998, 999 and 1,000 successes at random
+Prints the figures of docs/proofs.md: upper bounds for 998, 999 and 1,000 successes at random
 numbers of trials, five levels.
 """
 

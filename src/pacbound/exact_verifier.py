@@ -3,8 +3,8 @@
     python -I -S verify_certificate.py [--json] [--patient] CERTIFICATE...
 
 This is one file, the same as `tools/verify_certificate.py`, which can be copied anywhere. It shares
-nothing with the package that wrote the certificate. It follows the page `docs/procedures.md`, whose
-sections have the same names, and can be read from top to bottom:
+nothing with the package that wrote the certificate. It follows the pages `docs/proofs.md` and
+`docs/certificates.md`, and can be read from top to bottom:
 
 1. Reading     strict JSON; what cannot be read ends with exit code 2
 2. Chances     binomial and hypergeometric tails in 50 digits, and Clopper-Pearson bounds from them

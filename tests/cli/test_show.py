@@ -188,7 +188,7 @@ def test_on_a_terminal_sentences_are_wrapped_at_words_and_the_verdict_has_a_colo
 
 
 def test_the_page_shows_what_is_shown(pacbound: Run, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "certificates.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     told = re.search(r"\$ pacbound show shield.json\n(.*?)```", page, re.DOTALL)
     assert example is not None

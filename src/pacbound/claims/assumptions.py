@@ -1,8 +1,8 @@
 """What claims assume, by names that documents hold: the data cannot prove these.
 
-`docs/procedures.md` has the same sentences, and a test holds the two together. Where rows were
-drawn, what is assumed of all rows is replaced by what is assumed of what they were drawn from; the
-sentences that say what the claim is then about stand here too.
+The page `docs/proofs.md` prints these sentences. Where rows were drawn, what is assumed of all rows
+is replaced by what is assumed of what they were drawn from; the sentences that say what the claim
+is then about are here too.
 """
 
 from __future__ import annotations
