@@ -9,7 +9,7 @@ observation is drawn when it is first looked at.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Glimpse(Mapping[str, NDArray[Any]]):
     be before the robot moves on. A copy is a plain dictionary."""
 
     def __init__(self, room: CameraRoom) -> None:
-        self._room, self._moment = room, room.moment
+        self._room, self._moment, self.state = room, room.moment, room.digest()
         self._seen: dict[str, NDArray[Any]] | None = None
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -72,6 +72,12 @@ class CameraRoom(IndoorNavigation):
     def look(self) -> dict[str, NDArray[Any]]:
         """What the robot sees from where it is now."""
         return super()._observation()
+
+    def digest(self) -> bytes:
+        """The room and the physics in a few bytes: what is seen and what follows depend on these
+        alone."""
+        room = repr(self.room).encode()
+        return hashlib.sha256(room + self.save_state().physics.tobytes()).digest()
 
     def restore_state(self, state: SavedState) -> None:
         self.moment += 1
@@ -118,6 +124,28 @@ def _drawing(height: int, width: int) -> tuple[mujoco.GLContext, mujoco.MjrConte
     drawing = mujoco.MjrContext(room, mujoco.mjtFontScale.mjFONTSCALE_150)
     mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, drawing)
     return context, drawing
+
+
+class Remembered:
+    """A policy or a danger model that answers a state which it has seen before from memory.
+
+    Shielded rollouts of one seed are the same at every threshold until the shield fires: they need
+    one picture for each state, not one for each threshold.
+    """
+
+    def __init__(self, model: Callable[[Any], Any], most: int = 200_000) -> None:
+        self._model, self._most = model, most
+        self._answers: dict[bytes, Any] = {}
+
+    def __call__(self, observation: Any) -> Any:
+        state = getattr(observation, "state", None)
+        if state is None:  # a copy, whose picture is drawn already
+            return self._model(observation)
+        if state not in self._answers:
+            if len(self._answers) == self._most:
+                self._answers.clear()
+            self._answers[state] = self._model(observation)
+        return self._answers[state]
 
 
 def camera_robot(policy: Any, danger: Any) -> Task:

@@ -60,7 +60,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("task", choices=("camera", "sidewalk"))
-    parser.add_argument("--rollouts", type=int, default=5_000)
+    parser.add_argument("--rollouts", type=int, default=20_000)
     parser.add_argument("--folder", type=Path, help="where parts are kept")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()

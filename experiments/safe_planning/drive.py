@@ -39,7 +39,7 @@ def main() -> None:
         for method in METHODS
     }
     tested = run_shielded(
-        task(options.task),
+        task(options.task, remember=True),
         certificate_or_thresholds=sorted({*chosen.values(), np.inf}),
         seeds=TEST[: options.rooms],
         folder=options.folder or Path(f"experiments/runs/safe_planning_drive_{options.task}"),
@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("task", choices=("camera", "sidewalk"))
-    parser.add_argument("--rooms", type=int, default=500, help="new rooms for each threshold")
+    parser.add_argument("--rooms", type=int, default=2_000, help="new rooms for each threshold")
     parser.add_argument("--xi", type=float, nargs="+", default=[0.1])
     parser.add_argument("--folder", type=Path, help="where parts are kept")
     parser.add_argument("--results", type=Path, default=RESULTS)

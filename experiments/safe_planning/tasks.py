@@ -43,8 +43,10 @@ WORDS = {
 }
 
 
-def task(name: str) -> Task:
-    """The task; what it needs is imported only here, since not everybody has all simulators."""
+def task(name: str, *, remember: bool = False) -> Task:
+    """The task; what it needs is imported only here, since not everybody has all simulators. To
+    `remember` answers saves pictures where a seed is driven at several thresholds.
+    """
     if name == "depth":
         from experiments.shield.task import robot  # noqa: PLC0415
 
@@ -55,10 +57,11 @@ def task(name: str) -> Task:
         from experiments.safe_planning import camera_networks, camera_task  # noqa: PLC0415
 
         torch.set_num_threads(1)
-        return camera_task.camera_robot(
-            camera_networks.CameraPolicy(camera_task.POLICY),
-            camera_networks.CameraDanger(camera_task.DANGER),
-        )
+        policy: Any = camera_networks.CameraPolicy(camera_task.POLICY)
+        danger: Any = camera_networks.CameraDanger(camera_task.DANGER)
+        if remember:
+            policy, danger = camera_task.Remembered(policy), camera_task.Remembered(danger)
+        return camera_task.camera_robot(policy, danger)
     from experiments.safe_planning import sidewalk_task  # noqa: PLC0415
 
     return sidewalk_task.walk(

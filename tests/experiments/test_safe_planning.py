@@ -132,6 +132,9 @@ class _Room:
         self.looks += 1
         return {"rgb": np.full(3, self.moment)}
 
+    def digest(self) -> bytes:
+        return bytes([self.moment])
+
 
 def test_a_glimpse_is_drawn_once_and_not_before_it_is_looked_at() -> None:
     from experiments.safe_planning.camera_task import Glimpse
@@ -155,6 +158,19 @@ def test_a_glimpse_that_nobody_looked_at_in_time_raises() -> None:
         late["rgb"]
     assert in_time["rgb"].tolist() == [0, 0, 0]
     assert type(copied) is dict
+
+
+def test_a_state_that_was_seen_before_is_answered_without_a_picture() -> None:
+    from experiments.safe_planning.camera_task import Glimpse, Remembered
+
+    room: Any = _Room()
+    danger = Remembered(lambda seen: float(seen["rgb"][0]), most=2)
+    answers = []
+    for room.moment in (0, 1, 0, 1, 2, 0):
+        answers.append(danger(Glimpse(room)))
+    assert answers == [0, 1, 0, 1, 2, 0]
+    assert room.looks == 4  # 0, 1, 2, and 0 again: two are remembered at most
+    assert danger({"rgb": np.full(3, 7)}) == 7
 
 
 def test_features_are_the_means_of_blocks() -> None:
