@@ -2,11 +2,13 @@
 
 With names, such as `python -m benchmarks imports bounds`, only those questions are measured and
 nothing is recorded. With `--small` everything is so small that the figures mean nothing: it shows
-that the benchmarks run, and records nothing either.
+that the benchmarks run, and records nothing either. `--page` writes the table and the figure again,
+from the record of the last run.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator
 
@@ -48,12 +50,29 @@ QUESTIONS = {
 
 
 def main(arguments: list[str]) -> None:
-    small, names = "--small" in arguments, [word for word in arguments if word != "--small"]
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "name", nargs="*", help=f"the questions to measure; all if none: {', '.join(QUESTIONS)}"
+    )
+    parser.add_argument(
+        "--small", action="store_true", help="on so few rows that the figures mean nothing"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="only write table and figure again, from the record"
+    )
+    options = parser.parse_args(arguments)
+    if options.page:
+        record.write_page(ROOT)
+        return
+    small, names = options.small, options.name
     unknown = sorted(set(names) - QUESTIONS.keys())
     if unknown:
-        sys.exit(
-            f"There is no benchmark {', '.join(unknown)}: expected --small, or some of "
-            f"{', '.join(QUESTIONS)}."
+        parser.error(
+            f"there is no benchmark {', '.join(unknown)}: expected some of {', '.join(QUESTIONS)}"
         )
     _print(HEADINGS)
     rows = list(measured(names or list(QUESTIONS), SMALL if small else FULL))

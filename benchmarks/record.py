@@ -7,12 +7,13 @@ import json
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from benchmarks import figure
-from benchmarks.row import HEADINGS, Row
+from benchmarks.row import HEADINGS, Bar, Row
 from pacbound import __version__
 from pacbound.atomic_files import atomic_file
 
@@ -22,9 +23,9 @@ FIGURE = Path("docs/figures/benchmarks.png")
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 _PICTURE = (
-    "![Left: seconds and peak memory of pacbound calibrate and of a bare DuckDB query, from small "
-    "Parquet files to large ones. Right: the ratio to each "
-    f"peer]({FIGURE.relative_to(PAGE.parent)})"
+    "![Above: seconds and peak memory of pacbound calibrate and of a bare DuckDB query, from small "
+    "Parquet files to large ones. Below: every ratio to a peer, from the best to the worst"
+    f"]({FIGURE.relative_to(PAGE.parent)})"
 )
 _PACKAGES = (
     "numpy",
@@ -63,21 +64,31 @@ def conditions() -> dict[str, str | int | None]:
 
 
 def write(rows: Sequence[Row], root: Path) -> None:
-    """Write the record, the table and the figure under `root`, the root of the repository."""
+    """Write the record, the table and the figure below `root`, the root of the repository."""
     record = {
         "command": "python -m benchmarks",
         "conditions": conditions(),
         "rows": [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows],
     }
     _write(root / RESULTS, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    write_page(root)
+
+
+def write_page(root: Path) -> None:
+    """Write the table and the figure again, from the record."""
+    record = json.loads((root / RESULTS).read_text(encoding="utf-8"))
+    rows = [row_of(kept) for kept in record["rows"]]
     before, rest = (root / PAGE).read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
-    _write(
-        root / PAGE,
-        f"{before}{BEGIN}\n\n{_markdown(rows)}\n{_measured_on()}\n\n{_PICTURE}\n\n{END}{after}",
-    )
+    told = f"{_markdown(rows)}\n{_measured_on(record['conditions'])}\n\n{_PICTURE}"
+    _write(root / PAGE, f"{before}{BEGIN}\n\n{told}\n\n{END}{after}")
     with atomic_file(root / FIGURE) as file:
         figure.draw(rows, file)
+
+
+def row_of(kept: dict[str, Any]) -> Row:
+    values = {field.name: kept[field.name] for field in fields(Row)}
+    return Row(**{**values, "bar": values["bar"] and Bar(**values["bar"])})
 
 
 def _write(path: Path, text: str) -> None:
@@ -90,8 +101,7 @@ def _markdown(rows: Sequence[Row]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _measured_on() -> str:
-    facts = conditions()
+def _measured_on(facts: dict[str, Any]) -> str:
     packages = ", ".join(
         f"{name} {facts[name]}" for name in ("python", *_PACKAGES) if facts[name] is not None
     )

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import record
+from benchmarks import figure, record
 from benchmarks.row import Bar, Row, Unit, shown
 
 GROWTH = [
@@ -69,3 +69,23 @@ def test_the_record_the_table_and_the_figure_are_written_and_the_page_keeps_its_
     results = json.loads((tmp_path / record.RESULTS).read_text(encoding="utf-8"))
     assert [row["ratio"] for row in results["rows"]] == [2.0, 2.0, 2.0, 2.0, 0.25]
     assert (tmp_path / record.FIGURE).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_ratio_is_drawn_also_those_above_one() -> None:
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / record.RESULTS).read_text(encoding="utf-8"))["rows"]
+    bars = figure.bars([record.row_of(row) for row in kept])
+    assert [ratio for _, ratio in bars] == sorted(
+        row["ratio"] for row in kept if row["ratio"] is not None
+    )
+    assert sum(ratio > 1 for _, ratio in bars) > 10
+    assert all("the same" not in name for name, _ in bars)
+
+
+def test_the_page_holds_the_rows_of_the_record() -> None:
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / record.RESULTS).read_text(encoding="utf-8"))["rows"]
+    page = (root / record.PAGE).read_text(encoding="utf-8")
+    told = page[page.index(record.BEGIN) : page.index(record.END)]
+    lines = [f"| {' | '.join(record.row_of(row).cells())} |" for row in kept]
+    assert [line for line in told.splitlines() if line.startswith("| ")][2:] == lines

@@ -100,6 +100,25 @@ def test_the_packaged_version_is_the_one_in_version_py() -> None:
     assert found["version"] == VERSION
 
 
+def test_the_citation_names_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (\S+)$", citation, re.MULTILINE) == [VERSION]
+
+
+def test_actions_are_named_by_a_commit_and_a_release_is_tested_before_it_is_built() -> None:
+    workflows = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+    }
+    used = re.findall(r"uses: (.+)", "\n".join(workflows.values()))
+    pinned = r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    assert [action for action in used if not re.fullmatch(pinned, action)] == []
+    release = workflows["release.yml"]
+    assert "- run: make lint test\n" in release
+    assert "  build:\n    needs: test\n" in release
+    assert "  publish:\n    needs: build\n" in release
+
+
 def test_the_changelog_has_this_version_or_what_is_unreleased() -> None:
     headings = re.findall(
         r"^## \[?([^\s\]]+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
