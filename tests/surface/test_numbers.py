@@ -1,0 +1,292 @@
+"""Every number on the pages that a reader meets first was measured, or says how.
+
+`held` has, for each page, the phrases whose numbers come from a record: they are made from its JSON
+here, and the page must have them to the letter. Blocks of code are run by `test_snippets`, and
+tables that a script includes are its own. Any other number on these pages must be one of `PLAIN`:
+a setting, a year, a version. So a number that nobody measured fails, and so does one that a new
+measurement has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def record(name: str) -> Any:
+    """The JSON of an exhibit, of a duel, or of the benchmarks."""
+    return json.loads((ROOT / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def exhibit(name: str) -> Any:
+    return record(f"experiments/results/{name}")
+
+
+def duel(name: str) -> Any:
+    return record(f"benchmarks/duels/{name}")["rows"]
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+# ---- the pages
+
+
+def results_fast_inference() -> Iterator[str]:
+    macs = exhibit("imagenet_fast_inference")["giga_macs"]
+    share = macs["resnet18_pytorch"] / macs["resnet101_pytorch"]
+    yield f"ResNet-18 costs {percent(share)} of ResNet-101"
+    yield f"{len(macs)} networks on the 50,000 validation images"
+    binning = exhibit("imagenet_fast_inference")["methods"]["histogram"]["splits_above_xi"]
+    assert 40 <= binning <= 60, "about half of the splits"
+
+
+def results_calibration() -> Iterator[str]:
+    found = exhibit("imagenet_calibration")
+    settings, odd = found["settings"], found["networks"]["inception_v3_pytorch"]
+    large, small = settings["sizes"]
+    yield f"{settings['n_bins']} bins of equal width, `delta` = {settings['delta']}"
+    yield f"calibration on {large:,} images ({small:,} in the appendix)"
+    yield f"tests on {settings['test_rows']:,}"
+    yield f"is {100 * (odd['confidence'] - odd['accuracy']):.0f} points over-confident"
+
+
+def results_validity() -> Iterator[str]:
+    found = exhibit("validity")
+    yield f"{found['settings']['sets']:,} calibration sets show"
+    tight = found["laws"]["A law that is made to hurt"]["searched_exact"]
+    assert round(tight["violations"] / tight["sets"] / found["settings"]["delta"]) == 7
+    assert "seven times as often" in page("docs/results/validity.md")
+
+
+def results_routing() -> Iterator[str]:
+    pairs = {pair["name"].split(",")[0]: pair for pair in exhibit("routing")["pairs"]}
+    at = {name: 100 * pair["magic"]["0.9"]["loss"] for name, pair in pairs.items()}
+    yield f"0.9 loses {at['IMDB']:.1f} points on IMDB and {at['YELP']:.1f} on YELP"
+    tuned = [
+        cell["tuned on the sample"]["violations"] / cell["tuned on the sample"]["draws"]
+        for pair in pairs.values()
+        for cell in pair["chosen"].values()
+    ]
+    broken = [share for share in tuned if share > 0]
+    yield (
+        f"in {100 * min(broken):.0f} to {percent(max(broken))} of the samples, in {len(broken)} of "
+        f"the {len(tuned)} settings"
+    )
+
+
+def results_data() -> Iterator[str]:
+    runs = {claim["runs"] for claim in exhibit("data_as_it_is")["wrong_claims"]}
+    yield f"With {runs.pop()} runs"
+    assert not runs
+
+
+def results_clusters() -> Iterator[str]:
+    claims = {(one["way"], one["target"]): one for one in exhibit("clusters")["claims"]}
+    among, first = (claims[way, 0.99]["median_trials"] for way in ("among", "first"))
+    yield f"{among:.0f} instead of {first:.0f}"
+    assert claims["first", 0.99]["refused"] == claims["first", 0.99]["runs"]
+    yield "certifies a target of 99 %"
+
+
+def comparison() -> Iterator[str]:
+    yield from _mapie()
+    yield from _netcal()
+    yield from _bargain()
+    (judged,) = {row["rows"] for row in duel("trust_or_escalate")}
+    yield f"On the {judged} public judgements"
+    broken = [
+        case["methods"]["observed risk"]["violations"] for case in exhibit("abstention")["cases"]
+    ]
+    yield f"({min(broken)} to {max(broken)} of 300,"
+
+
+MEMORY = ": rise of the peak resident memory, in a process of its own"
+
+
+def benchmark(work: str, peer: str) -> Any:
+    """The row of the benchmarks about `work`, against a peer with `peer` in its name."""
+    found, before = [], ""
+    for row in record("benchmarks/results")["rows"]:
+        before = before if row["work"].startswith("the same") else row["work"]
+        name = row["work"].replace("the same", before, 1)
+        if name == work and peer in (row["peer"] or ""):
+            found.append(row)
+    (only,) = found
+    return only
+
+
+def _mapie() -> Iterator[str]:
+    holm, fixed = "(bonferroni_holm)", "(fixed_sequence)"
+    threshold = "control a threshold, 1,000,000 rows, xi = 0.05, delta = 0.01"
+    time, memory = benchmark(threshold, holm), benchmark(threshold + MEMORY, holm)
+    yield (
+        f"| a threshold from 1,000,000 rows | {1e3 * time['ours']:.0f} ms, "
+        f"{memory['ours'] / 1e6:.0f} MB more memory | {time['theirs']:.1f} s, "
+        f"{memory['theirs'] / 1e6:.0f} MB more |"
+    )
+    stopped = "share of rollouts stopped, threshold from {} rows"
+    few, few_fixed = (benchmark(stopped.format("1,000"), which) for which in (holm, fixed))
+    yield (
+        f"threshold from 1,000 rows (less is better) | {few['ours']:.3f} | {few['theirs']:.3f} "
+        f"(Bonferroni-Holm), {few_fixed['theirs']:.3f} (fixed sequence) |"
+    )
+    many, many_fixed = (benchmark(stopped.format("10,000"), which) for which in (holm, fixed))
+    yield (
+        f"| the same from 10,000 rows | {many['ours']:.3f} | {many['theirs']:.3f}, "
+        f"{many_fixed['theirs']:.3f} |"
+    )
+    yield from _abstention()
+
+
+def _abstention() -> Iterator[str]:
+    shares = {
+        case["name"]: {name: one["share_of_oracle"] for name, one in case["methods"].items()}
+        for case in exhibit("abstention")["cases"]
+    }
+
+    def best(case: str, fine: str) -> float:
+        ways = ("MAPIE, bonferroni_holm", "MAPIE, fixed_sequence")
+        return float(max(shares[case][f"{way}{fine}"] for way in ways))
+
+    images, large, language = (
+        "Fashion-MNIST, whole network",
+        "ImageNet, ResNet-152",
+        "MMLU, Qwen3-32B",
+    )
+    ours = {case: shares[case]["pacbound"] for case in (images, large, language)}
+    yield (
+        f"share of the best possible coverage | {ours[images]:.3f} | {best(images, ''):.3f} with "
+        f"its own 100 thresholds, {best(images, ', fine near 1'):.3f} with thresholds dense near 1"
+    )
+    for case, text in ((large, "ImageNet ResNet-152"), (language, "Qwen3-32B on MMLU")):
+        dense = best(case, ", fine near 1")
+        yield f"| abstention, {text} | {ours[case]:.3f} | {best(case, ''):.3f}; {dense:.3f} |"
+    yield (
+        f"{best(large, ', fine near 1'):.3f} against {ours[large]:.3f}, {best(language, ''):.3f} "
+        f"against {ours[language]:.3f}"
+    )
+
+
+def _netcal() -> Iterator[str]:
+    probabilities = "1,000,000 × 10 float32 probabilities"
+    fit = benchmark(f"count {probabilities} (PACCalibrator.fit)", "netcal")
+    ece = benchmark(f"ECE of {probabilities}, 20 bins", "netcal")
+    size = benchmark("installed size of pacbound and all that it needs", "netcal")
+    counted = "count 1,000,000 × 10 probabilities into 20 bins"
+    for text, row in ((counted, fit), ("ECE of the same", ece)):
+        yield f"| {text} | {1e3 * row['ours']:.0f} ms | {1e3 * row['theirs']:.0f} ms |"
+    yield (
+        f"| installed size, with all that it needs | {size['ours'] / 1e6:.0f} MB | "
+        f"{size['theirs'] / 1e6:,.0f} MB |"
+    )
+    faster = next(
+        row
+        for row in record("benchmarks/results")["rows"]
+        if row["work"] == "ECE of 1,000,000 confidences, 20 bins" and row["peer"] == "relplot 1.0.3"
+    )
+    yield f"({1e3 * faster['theirs']:.0f} ms against {1e3 * faster['ours']:.0f} for a million"
+
+
+BARGAINS = {
+    "| ImageNet, ResNet-18 before ResNet-101, N = 50,000, `xi` = 0.05, `delta` = 0.01 |": (
+        "ImageNet, ResNet-18 before ResNet-101", 50_000, 0.05, 0.01,
+    ),
+    "| YELP, Amazon before Google, N = 10,000, 0.05, 0.01 |": (
+        "YELP, Amazon before Google", 10_000, 0.05, 0.01,
+    ),
+    "| MMLU, Qwen3-32B before people, N = 10,000, 0.05, 0.1 |": (
+        "MMLU, Qwen3-32B before people", 10_000, 0.05, 0.1,
+    ),
+    "| ImageNet, N = 1,000, 0.05, 0.1 |": (
+        "ImageNet, ResNet-18 before ResNet-101", 1_000, 0.05, 0.1,
+    ),
+    "| FERPLUS, Face++ before Microsoft, N = 6,358, 0.1, 0.1 |": (
+        "FERPLUS, Face++ before Microsoft", 6_358, 0.1, 0.1,
+    ),
+}  # fmt: skip
+
+
+def _bargain() -> Iterator[str]:
+    rows = duel("bargain")
+    assert {row["draws"] for row in rows} == {100}
+    fewer = [row["fewer"] for row in rows]
+    yield (
+        f"{100 * min(fewer):.0f} to {percent(max(fewer))} fewer in the {len(fewer)} settings "
+        f"measured, 15 % or more in {sum(one >= 0.15 for one in fewer)} of them"
+    )
+    for said, setting in BARGAINS.items():
+        (row,) = (
+            row for row in rows if (row["name"], row["records"], row["xi"], row["delta"]) == setting
+        )
+        sent = (row["needed"], row["ours"]["sent"], row["theirs"]["sent"])
+        yield f"{said} {' | '.join(percent(share, 1) for share in sent)} |"
+
+
+HELD: dict[str, Callable[[], Iterator[str]]] = {
+    "docs/comparison.md": comparison,
+    "docs/results/calibration.md": results_calibration,
+    "docs/results/clusters.md": results_clusters,
+    "docs/results/data.md": results_data,
+    "docs/results/fast-inference.md": results_fast_inference,
+    "docs/results/routing.md": results_routing,
+    "docs/results/validity.md": results_validity,
+}
+
+PLAIN: dict[str, set[str]] = {
+    "docs/comparison.md": {"0", "0.7", "1", "90", "2026"},
+    "docs/results/calibration.md": {"0", "1", "20,000", "2,000"},
+    "docs/results/clusters.md": set(),
+    "docs/results/data.md": set(),
+    "docs/results/fast-inference.md": {"1", "50,000"},
+    "docs/results/routing.md": {"0.02"},
+    "docs/results/validity.md": {"1.001", "3"},
+}
+"""Settings, years, versions: what no measurement changes."""
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def free_numbers(text: str) -> list[str]:
+    """The numbers in a text, without those of code, addresses, names and what scripts include."""
+    for hidden in (
+        r"(?ms)^```.*?^```[ ]*$",
+        r"(?m)^--8<--.*$",
+        r"(?s)<!--.*?-->",
+        r"`[^`]*`",
+        r"arXiv:[\d.]+",
+        r"\]\([^)]*\)",
+        r"https?://\S+",
+        r"\b(?:[A-Z]\w*|scikit-learn) \d+(?:\.\d+)+",  # MAPIE 1.6
+        r"(?:MAPIE|netcal|BARGAIN|scikit-learn) \d+(?:\.\d+)+",
+        r"\b[A-Za-z][A-Za-z+-]*-?\d[\w.-]*",  # ResNet-101, Qwen3-32B
+    ):
+        text = re.sub(hidden, "", text)
+    return re.findall(r"\d[\d,.]*\d|\d", text)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_page_has_the_numbers_of_the_records_and_no_others(name: str) -> None:
+    text = page(name)
+    phrases = list(HELD[name]())
+    assert [phrase for phrase in phrases if phrase not in text] == []
+    for phrase in phrases:
+        text = text.replace(phrase, "")
+    assert sorted(set(free_numbers(text)) - PLAIN[name]) == []
+
+
+def test_a_number_is_found_in_prose_and_not_in_code_or_names() -> None:
+    text = "saves 84 % of ResNet-101, `n=5`, [x](a1.md), 1,000 rows, 0.5\n```\n7\n```\n"
+    assert free_numbers(text) == ["84", "1,000", "0.5"]
