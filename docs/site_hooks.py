@@ -1,9 +1,16 @@
 """Hooks of mkdocs: what the site shows that is kept elsewhere, in one place only.
 
-Figures of experiments/results are beside the pages in docs/results, which name them
-without a folder. The page of proofs has the sentences of pacbound.claims.assumptions.
+- Figures of experiments/results are beside the pages in docs/results, which name them
+  without a folder.
+- The page of proofs has the sentences of pacbound.claims.assumptions.
+- A page that links to reports/NAME.html gets the report of its `certificate`, which its
+  first block of Python makes from data that ship with the package.
 """
 
+import os
+import re
+import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +18,21 @@ from pacbound.claims.assumptions import ASSUMED
 
 RESULTS = Path("experiments/results")
 ASSUMPTIONS = "<!-- assumptions -->"
+REPORT = re.compile(r"\]\((?:\.\./)?(reports/[a-z-]+\.html)\)")
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
-    """Add the figures of the experiments."""
-    # A test calls the other hook without mkdocs.
+    """Add the figures of the experiments and the reports of the pages."""
+    # A test calls the other functions without mkdocs.
     from mkdocs.structure.files import File  # noqa: PLC0415
 
     root = Path(config["config_file_path"]).parent
     for path in sorted((root / RESULTS).glob("*.svg")):
         place = f"results/{path.name}"
         files.append(File.generated(config, place, abs_src_path=str(path)))
+    for place, page in reports(root / "docs").items():
+        files.append(File.generated(config, place, content=report(page)))
     return files
 
 
@@ -34,3 +45,26 @@ def assumptions() -> str:
     """The table of the names that documents hold, with their sentences."""
     rows = "\n".join(f"| `{name}` | {sentence} |" for name, sentence in ASSUMED.items())
     return f"| name | what it says |\n|---|---|\n{rows}"
+
+
+def reports(docs: Path) -> dict[str, str]:
+    """The pages that link to a report, by the place of the report."""
+    pages = [path.read_text(encoding="utf-8") for path in sorted(docs.rglob("*.md"))]
+    return {place: page for page in pages for place in REPORT.findall(page)}
+
+
+def report(page: str) -> bytes:
+    """The report of the certificate that the first block of Python of a page makes."""
+    from pacbound.report import write_report  # noqa: PLC0415
+
+    (code,) = PYTHON.findall(page)[:1]
+    names: dict[str, Any] = {"__name__": "__main__"}
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+                exec(code, names)  # noqa: S102
+            return write_report(names["certificate"], "report.html").path.read_bytes()
+        finally:
+            os.chdir(before)
