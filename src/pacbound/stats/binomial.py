@@ -1,8 +1,8 @@
 """Exact bounds on a probability from a count of successes and a count of trials (Clopper-Pearson).
 
 Integers in, floats out; nothing here knows what the counts mean. Every bound fails with probability
-at most `delta` for every sample size and every true rate, and is rounded outwards: never
-optimistic.
+at most `delta` for every sample size and every true rate, and is rounded outwards. That holds up to
+the error of the forward function, which is measured, not proven: see below.
 
 The inverse incomplete beta function is silently wrong in places: SciPy 1.17 has betainccinv(1000,
 34505, 0.01) = 0.006, below the observed rate. So it only guesses, and what the forward function
@@ -23,7 +23,7 @@ The forward function is itself trusted only where it was found accurate:
 - With more than 1e12 trials, or at levels below 1e-200, nothing was measured, and the bound is
   Chernoff's: wider, still valid.
 
-`python -m experiments.huge_counts` compares 50,000 bounds with fifty digits.
+`python -m experiments.huge_counts` compares 50,000 bounds with fifty digits: none is optimistic.
 
 Many hypotheses are tested with one failure probability in a declared order (`fixed_sequence`), or
 all at once (`bonferroni_level`, `sidak_level`). What these promise, they promise only for a list of
