@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> None:
     print("\nEvery bar is met." if not missed else f"\nMissed: {'; '.join(missed)}.")
     if not names:
         record.write(rows, ROOT)
-        print(f"Written to {record.RESULTS}, {record.PAGE} and {record.FIGURE}.")
+        print(f"Written to {record.RESULTS}, {record.TABLE} and {record.FIGURE}.")
 
 
 def measured(names: list[str], sizes: Sizes) -> Iterator[Row]:

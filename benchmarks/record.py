@@ -1,5 +1,5 @@
-"""Where the measurements go: `benchmarks/results.json`, the table in `docs/benchmarks.md`, and the
-figure beside it."""
+"""Where the measurements go: `benchmarks/results.json`, and from it a table that the page
+`docs/benchmarks.md` includes, `benchmarks/results.md`, and the figure of that page."""
 
 from __future__ import annotations
 
@@ -18,15 +18,8 @@ from pacbound import __version__
 from pacbound.atomic_files import atomic_file
 
 RESULTS = Path("benchmarks/results.json")
-PAGE = Path("docs/benchmarks.md")
+TABLE = Path("benchmarks/results.md")
 FIGURE = Path("docs/figures/benchmarks.png")
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
-
-_PICTURE = (
-    "![Above: seconds and peak memory of pacbound calibrate and of a bare DuckDB query, from small "
-    "Parquet files to large ones. Below: every ratio to a peer, from the best to the worst"
-    f"]({FIGURE.relative_to(PAGE.parent)})"
-)
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -78,10 +71,7 @@ def write_page(root: Path) -> None:
     """Write the table and the figure again, from the record."""
     record = json.loads((root / RESULTS).read_text(encoding="utf-8"))
     rows = [row_of(kept) for kept in record["rows"]]
-    before, rest = (root / PAGE).read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    told = f"{_markdown(rows)}\n{_measured_on(record['conditions'])}\n\n{_PICTURE}"
-    _write(root / PAGE, f"{before}{BEGIN}\n\n{told}\n\n{END}{after}")
+    _write(root / TABLE, f"{_markdown(rows)}\n{_measured_on(record['conditions'])}\n")
     with atomic_file(root / FIGURE) as file:
         figure.draw(rows, file)
 

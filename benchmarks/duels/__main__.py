@@ -6,8 +6,8 @@ repository root.
 `FOLDER` has the public data that the page names; none of it is in the repository. Without it the
 duels use what ships with the package. Seeds are fixed. A draw in which a promise is broken is a
 violation, and the number of violations is judged by an exact binomial test. `--write` records what
-was measured in `benchmarks/duels/NAME.json`; `--page` writes `docs/duels.md` and its figure from
-these files.
+was measured in `benchmarks/duels/NAME.json`; `--page` writes the tables and the figure of
+`docs/benchmarks.md` from these files.
 """
 
 from __future__ import annotations

@@ -51,21 +51,13 @@ def test_quantities_are_shown_in_the_prefix_that_suits_them(
     assert shown(value, unit) == words
 
 
-def test_the_record_the_table_and_the_figure_are_written_and_the_page_keeps_its_words(
-    tmp_path: Path,
-) -> None:
+def test_the_record_the_table_and_the_figure_are_written(tmp_path: Path) -> None:
     for folder in ("benchmarks", "docs/figures"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / record.PAGE).write_text(
-        f"before\n{record.BEGIN}\nold\n{record.END}\nafter\n", encoding="utf-8"
-    )
     rows = [*GROWTH, Row("fit", 1.0, "s", "peer", 4.0, label="fit: peer")]
     record.write(rows, tmp_path)
-    page = (tmp_path / record.PAGE).read_text(encoding="utf-8")
-    assert page.startswith("before\n")
-    assert page.endswith("after\n")
-    assert "old" not in page
-    assert "| fit | 1 s | peer: 4 s | 0.25 |  |  |" in page
+    table = (tmp_path / record.TABLE).read_text(encoding="utf-8")
+    assert "| fit | 1 s | peer: 4 s | 0.25 |  |  |" in table
     results = json.loads((tmp_path / record.RESULTS).read_text(encoding="utf-8"))
     assert [row["ratio"] for row in results["rows"]] == [2.0, 2.0, 2.0, 2.0, 0.25]
     assert (tmp_path / record.FIGURE).read_bytes().startswith(b"\x89PNG")
@@ -82,10 +74,10 @@ def test_every_ratio_is_drawn_also_those_above_one() -> None:
     assert all("the same" not in name for name, _ in bars)
 
 
-def test_the_page_holds_the_rows_of_the_record() -> None:
+def test_the_table_that_the_page_includes_holds_the_rows_of_the_record() -> None:
     root = Path(__file__).parents[2]
     kept = json.loads((root / record.RESULTS).read_text(encoding="utf-8"))["rows"]
-    page = (root / record.PAGE).read_text(encoding="utf-8")
-    told = page[page.index(record.BEGIN) : page.index(record.END)]
+    assert f'--8<-- "{record.TABLE}"' in (root / "docs" / "benchmarks.md").read_text("utf-8")
+    told = (root / record.TABLE).read_text(encoding="utf-8")
     lines = [f"| {' | '.join(record.row_of(row).cells())} |" for row in kept]
     assert [line for line in told.splitlines() if line.startswith("| ")][2:] == lines

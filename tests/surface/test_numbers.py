@@ -270,7 +270,7 @@ def free_numbers(text: str) -> list[str]:
         r"\]\([^)]*\)",
         r"https?://\S+",
         r"\b(?:[A-Z]\w*|scikit-learn) \d+(?:\.\d+)+",  # MAPIE 1.6
-        r"(?:MAPIE|netcal|BARGAIN|scikit-learn) \d+(?:\.\d+)+",
+        r"(?:MAPIE|netcal|BARGAIN|scikit-learn|judgekeeper|semantic-router) \d+(?:\.\d+)+",
         r"\b[A-Za-z][A-Za-z+-]*-?\d[\w.-]*",  # ResNet-101, Qwen3-32B
     ):
         text = re.sub(hidden, "", text)
