@@ -208,13 +208,13 @@ def _checked(given: Any, n_models: int, name: str) -> Floats:
             f"{len(thresholds)} {name} for {n_models} models: expected {n_models - 1}, one for "
             "every model but the last."
         )
-    illegal = np.flatnonzero(~((thresholds >= 0) & ((thresholds <= 1) | (thresholds == np.inf))))
-    if illegal.size:
-        where = int(illegal[0])
-        raise InvalidValueError(
-            f"{name}[{where}] is {thresholds[where]}: expected 0 to 1, or +inf for a model that "
-            "never answers."
-        )
+    # Not by arrays: a network that answers in a millisecond asks this before every answer.
+    for where, value in enumerate(thresholds.tolist()):
+        if not (0 <= value <= 1 or value == np.inf):
+            raise InvalidValueError(
+                f"{name}[{where}] is {value}: expected 0 to 1, or +inf for a model that never "
+                "answers."
+            )
     return thresholds
 
 

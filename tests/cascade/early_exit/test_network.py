@@ -467,3 +467,39 @@ def test_one_batch_in_place_of_a_loader_is_refused(kind: type) -> None:
     assert len(network.exit_table(kind([(x, y), (x, y)])).prediction) == 4
     with pytest.raises(InvalidTypeError, match="loader is of type int: expected batches"):
         network.exit_table(3)  # type: ignore[arg-type]
+
+
+def test_what_is_remembered_of_thresholds_hides_nothing() -> None:
+    network, x = convolutional(), images(20)
+    two = EarlyExitNetwork(list(network.stages)[:2], list(network.heads)[:2]).eval()
+    scores = np.tile([0.6, 0.9], 500)
+    answers = np.column_stack([scores < 0.8, np.zeros(1000)])
+    certificate = certify_cascade(scores, answers, np.zeros(1000), xi=0.02, delta=0.01)
+    limits = [certificate.thresholds[0].item()]
+    for _ in range(2):
+        assert torch.equal(two.infer(x, certificate).exits, two.infer(x, limits).exits)
+        with pytest.raises(InvalidValueError, match="1 thresholds for 3 models"):
+            network.infer(x, certificate)
+        with pytest.raises(InvalidTypeError, match="the same for all rows: leave groups out"):
+            two.infer(x, certificate, groups=["a"] * 20)
+        with pytest.raises(InvalidValueError, match="is nan: expected 0 to 1"):
+            two.infer(x, [float("nan")])
+        with pytest.raises(InvalidTypeError, match="expected floats from 0 to 1"):
+            two.infer(x, [True])
+    limits[0] = 0.0
+    assert two.infer(x, limits).exits.tolist() == [0] * 20
+    limits[0] = float("inf")
+    assert two.infer(x, limits).exits.tolist() == [1] * 20
+
+
+def test_a_batch_equals_its_rows_one_by_one_where_some_are_nan() -> None:
+    network, x = convolutional(), images(30)
+    x[::7] = float("nan")
+    table = network.exit_table(torch.split(x, 1))
+    limits = [float(np.nanquantile(column, 0.6)) for column in table.confidence.T]
+    batch = network.infer(x, limits)
+    rows = [network.infer(row, limits) for row in torch.split(x, 1)]
+    assert batch.exits.tolist() == [row.exits.item() for row in rows]
+    assert batch.labels.tolist() == [row.labels.item() for row in rows]
+    assert set(batch.exits[::7].tolist()) == {2}
+    assert set(batch.exits.tolist()) == {0, 1, 2}

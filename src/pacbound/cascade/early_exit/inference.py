@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from pacbound.cascade.early_exit.batches import Batch, device_of, packed
 from pacbound.cascade.stages import ExitThresholds
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.probabilities import ONE_SCORE
 
@@ -84,9 +86,9 @@ def _answer_one(
                 continue
             logits = heads[m](x)
             confidence, label = top_label(logits, 1, classes)
-            classes = logits.shape[1]
             if m == last or confidence.item() >= threshold:
                 break
+            classes = logits.shape[1]
     # Copied outside inference mode, so that the caller may change them in place.
     return EarlyExitResult(
         label.clone(), confidence.clone(), torch.full((1,), m, device=label.device)
@@ -101,11 +103,11 @@ def _answer_many(
     thresholds: Sequence[float | Tensor],
 ) -> EarlyExitResult:
     answers = _unanswered(x, count)
+    if not count:
+        return answers
     rows, classes = torch.arange(count, device=answers.labels.device), None
     with torch.inference_mode():
         for m, threshold in enumerate(thresholds):
-            if not len(rows):
-                break
             x = stages[m](x)
             limit = threshold[rows] if isinstance(threshold, Tensor) else threshold
             if (limit == np.inf) if isinstance(limit, float) else bool(limit.isinf().all()):
@@ -113,13 +115,14 @@ def _answer_many(
             logits = heads[m](x)
             confidence, label = top_label(logits, len(rows), classes)
             classes = logits.shape[1]
-            if m == len(stages) - 1:
+            leaves = confidence >= limit
+            leaving = leaves.nonzero().squeeze(1)
+            if m == len(stages) - 1 or len(leaving) == len(rows):
                 _write(answers, rows, label, confidence, m)
                 break
-            leaves = confidence >= limit
-            leaving, going = leaves.nonzero().squeeze(1), leaves.logical_not().nonzero().squeeze(1)
             if len(leaving):
                 _write(answers, rows[leaving], label[leaving], confidence[leaving], m)
+                going = leaves.logical_not().nonzero().squeeze(1)
                 rows, x = rows[going], packed(x, going, len(rows))
     return answers
 
@@ -155,18 +158,37 @@ def limits_of_rows(
     millisecond, arrays of one number are slow. With the own thresholds of groups, a tensor of one
     for each row there.
     """
-    is_one_thing = isinstance(thresholds, (str, os.PathLike, Certified, Mapping))
-    if not is_one_thing and np.ndim(thresholds) != 1:  # type: ignore[arg-type]
+    limits = _limits(thresholds, exits)
+    if isinstance(limits.values, dict):
+        of_rows = limits.of_rows(rows, groups)
+        return [torch.tensor(column, device=_answering_device(x)) for column in of_rows.T]
+    if groups is not None:
+        limits.require_groups(groups, "the group of each row")
+    values: list[float] = limits.values.tolist()
+    return values
+
+
+def _limits(
+    thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat], exits: int
+) -> ExitThresholds:
+    given = certificate_of(thresholds)
+    if type(given) is list and all(type(value) is float for value in given):
+        return _checked_once(tuple(given), exits)
+    if isinstance(given, Certified):
+        return _checked_once(given, exits)
+    if not isinstance(given, (Certificate, Mapping)) and np.ndim(given) != 1:
         raise InvalidTypeError(
             f"thresholds={thresholds!r}: expected {exits} numbers in a list, or a cascade "
             "certificate."
         )
-    limits = ExitThresholds.of(thresholds, exits + 1)
-    of_rows = limits.of_rows(rows, groups)
-    if isinstance(limits.values, dict):
-        return [torch.tensor(column, device=_answering_device(x)) for column in of_rows.T]
-    values: list[float] = limits.values.tolist()
-    return values
+    return ExitThresholds.of(given, exits + 1)
+
+
+# A service answers thousands of batches by the same thresholds. Neither certificates nor numbers
+# change, so what was found of them stays true.
+@lru_cache(maxsize=16)
+def _checked_once(given: Certified | tuple[float, ...], exits: int) -> ExitThresholds:
+    return ExitThresholds.of(given, exits + 1)
 
 
 def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Tensor, Tensor]:
@@ -174,13 +196,14 @@ def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Te
 
     Of equal logits the first wins, and NaN stays NaN. `classes` is how many other heads know.
     """
-    require_classes(logits, rows)
-    if classes not in (None, logits.shape[1]):
-        raise InvalidValueError(
-            f"a head knows {logits.shape[1]} classes, and another {classes}: expected the same "
-            "classes from all heads, in the same columns."
-        )
-    if logits.device.type == "mps":
+    if classes is None or not isinstance(logits, Tensor) or logits.shape != (rows, classes):
+        require_classes(logits, rows)
+        if classes not in (None, logits.shape[1]):
+            raise InvalidValueError(
+                f"a head knows {logits.shape[1]} classes, and another {classes}: expected the same "
+                "classes from all heads, in the same columns."
+            )
+    if logits.is_mps:
         logits = logits.cpu()  # that device has no float64
     confidence, label = logits.softmax(dim=1, dtype=torch.float64).max(dim=1)
     return confidence, label
@@ -192,13 +215,14 @@ def require_classes(logits: Any, rows: int) -> None:
         raise InvalidTypeError(
             f"a head gave a {type(logits).__name__}: expected a tensor of logits, (rows, classes)."
         )
-    if logits.ndim != 2 or len(logits) != rows or not logits.shape[1]:
+    shape = logits.shape
+    if len(shape) != 2 or shape[0] != rows or not shape[1]:
         raise InvalidValueError(
-            f"a head gave logits of shape {tuple(logits.shape)} for {rows} rows: expected ({rows}, "
+            f"a head gave logits of shape {tuple(shape)} for {rows} rows: expected ({rows}, "
             "classes). Stages and heads must keep the rows of a batch apart, in the first "
             "dimension."
         )
-    if logits.shape[1] == 1:
+    if shape[1] == 1:
         raise InvalidValueError(
-            f"a head gave logits of shape {tuple(logits.shape)}, {ONE_SCORE}, or the logits [0, z]."
+            f"a head gave logits of shape {tuple(shape)}, {ONE_SCORE}, or the logits [0, z]."
         )
