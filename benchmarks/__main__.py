@@ -1,9 +1,9 @@
 """Measure everything, print it, and record it: `python -m benchmarks`, from the repository root.
 
 With names, such as `python -m benchmarks imports bounds`, only those questions are measured and
-nothing is recorded. With `--small` everything is so small that the figures mean nothing: it shows
-that the benchmarks run, and records nothing either. `--page` writes the table and the figure again,
-from the record of the last run.
+nothing is recorded; with `--record` their rows replace those in the record. With `--small`
+everything is so small that the figures mean nothing: it shows that the benchmarks run, and records
+nothing either. `--page` writes the table and the figure again, from the record of the last run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from benchmarks import (
     bounds,
@@ -64,6 +65,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--page", action="store_true", help="only write table and figure again, from the record"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="replace what is recorded of the named questions"
+    )
     options = parser.parse_args(arguments)
     if options.page:
         record.write_page(ROOT)
@@ -80,7 +84,9 @@ def main(arguments: list[str]) -> None:
         return
     missed = [row.work for row in rows if row.met is False]
     print("\nEvery bar is met." if not missed else f"\nMissed: {'; '.join(missed)}.")
-    if not names:
+    if options.record and names:
+        rows = record.replaced(rows, list(QUESTIONS), ROOT)
+    if options.record or not names:
         record.write(rows, ROOT)
         print(f"Written to {record.RESULTS}, {record.TABLE} and {record.FIGURE}.")
 
@@ -90,7 +96,7 @@ def measured(names: list[str], sizes: Sizes) -> Iterator[Row]:
     for name in names:
         for row in QUESTIONS[name](sizes):
             _print(row.cells())
-            yield row
+            yield replace(row, question=name)
 
 
 def _print(cells: tuple[str, ...]) -> None:

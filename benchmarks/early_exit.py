@@ -32,7 +32,7 @@ CASES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
     ((7, 14, 20), (0.3, 0.25, 0.2)),
 )
 LARGE_BATCH, SINGLE_IMAGES = 256, 20
-ROUNDS, ROUNDS_OF_SINGLES = 25, 60
+ROUNDS, ROUNDS_OF_SINGLES = 15, 45
 
 _IDEAL = Bar(1.05, "ratio", "within 5 %: at most 1.05")
 _DECISION = Bar(0.03, "ratio", "at most 0.03")

@@ -76,6 +76,16 @@ def write_page(root: Path) -> None:
         figure.draw(rows, file)
 
 
+def replaced(rows: Sequence[Row], order: Sequence[str | None], root: Path) -> list[Row]:
+    """The rows of the record, in the `order` of their questions, with `rows` in place of those of
+    the same questions."""
+    record = json.loads((root / RESULTS).read_text(encoding="utf-8"))
+    new = {row.question for row in rows}
+    old = (row_of(kept) for kept in record["rows"])
+    every = [*(row for row in old if row.question not in new), *rows]
+    return sorted(every, key=lambda row: order.index(row.question))
+
+
 def row_of(kept: dict[str, Any]) -> Row:
     values = {field.name: kept[field.name] for field in fields(Row)}
     return Row(**{**values, "bar": values["bar"] and Bar(**values["bar"])})

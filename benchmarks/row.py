@@ -23,7 +23,7 @@ class Row:
     """`theirs` is None where there is no peer to compare with, or where it is not installed.
 
     `label` is what the figure of ratios calls the row, if it has it; `size` places the row in the
-    figure of growth.
+    figure of growth; `question` is the benchmark that gave it.
     """
 
     work: str
@@ -34,6 +34,7 @@ class Row:
     bar: Bar | None = None
     label: str | None = None
     size: int | None = None
+    question: str | None = None
 
     @property
     def ratio(self) -> float | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import figure, record
+from benchmarks.__main__ import QUESTIONS
 from benchmarks.row import Bar, Row, Unit, shown
 
 GROWTH = [
@@ -81,3 +82,24 @@ def test_the_table_that_the_page_includes_holds_the_rows_of_the_record() -> None
     told = (root / record.TABLE).read_text(encoding="utf-8")
     lines = [f"| {' | '.join(record.row_of(row).cells())} |" for row in kept]
     assert [line for line in told.splitlines() if line.startswith("| ")][2:] == lines
+
+
+def test_rows_of_one_question_take_the_place_of_those_in_the_record(tmp_path: Path) -> None:
+    for folder in ("benchmarks", "docs/figures"):
+        (tmp_path / folder).mkdir(parents=True)
+    before = [
+        Row("read", 1.0, "s", "peer", 2.0, size=size, question="parquet") for size in (100, 1_000)
+    ]
+    old = [*GROWTH, Row("infer", 3.0, "s", "ideal", 2.0, question="early_exit"), *before]
+    named = [Row(**{**vars(row), "question": row.question or "bounds"}) for row in old]
+    record.write(named, tmp_path)
+    new = [Row("infer", 2.0, "s", "ideal", 2.0, question="early_exit")] * 2
+    rows = record.replaced(new, ["bounds", "early_exit", "parquet"], tmp_path)
+    assert rows == [*named[: len(GROWTH)], *new, *before]
+
+
+def test_every_row_of_the_record_names_its_question() -> None:
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / record.RESULTS).read_text(encoding="utf-8"))["rows"]
+    questions = [row["question"] for row in kept]
+    assert list(dict.fromkeys(questions)) == list(QUESTIONS)
