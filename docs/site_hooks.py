@@ -4,13 +4,15 @@
   without a folder.
 - The page of proofs has the sentences of pacbound.claims.assumptions.
 - A page that links to reports/NAME.html gets the report of its `certificate`, which its
-  first block of Python makes from data that ship with the package.
+  first block of Python makes from data that ship with the package, and a figure of it,
+  reports/NAME.svg.
 """
 
 import os
 import re
 import tempfile
 from contextlib import redirect_stdout
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,12 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
         place = f"results/{path.name}"
         files.append(File.generated(config, place, abs_src_path=str(path)))
     for place, page in reports(root / "docs").items():
-        files.append(File.generated(config, place, content=report(page)))
+        made = certificate(page)
+        for path, content in (
+            (place, report(made)),
+            (place.replace(".html", ".svg"), drawn(made)),
+        ):
+            files.append(File.generated(config, path, content=content))
     return files
 
 
@@ -50,13 +57,12 @@ def assumptions() -> str:
 def reports(docs: Path) -> dict[str, str]:
     """The pages that link to a report, by the place of the report."""
     pages = [path.read_text(encoding="utf-8") for path in sorted(docs.rglob("*.md"))]
-    return {place: page for page in pages for place in REPORT.findall(page)}
+    with_code = [page for page in pages if PYTHON.search(page)]
+    return {place: page for page in with_code for place in REPORT.findall(page)}
 
 
-def report(page: str) -> bytes:
-    """The report of the certificate that the first block of Python of a page makes."""
-    from pacbound.report import write_report  # noqa: PLC0415
-
+def certificate(page: str) -> Any:
+    """The certificate that the first block of Python of a page makes."""
     (code,) = PYTHON.findall(page)[:1]
     names: dict[str, Any] = {"__name__": "__main__"}
     before = Path.cwd()
@@ -65,6 +71,26 @@ def report(page: str) -> bytes:
         try:
             with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
                 exec(code, names)  # noqa: S102
-            return write_report(names["certificate"], "report.html").path.read_bytes()
         finally:
             os.chdir(before)
+    return names["certificate"]
+
+
+def report(made: Any) -> bytes:
+    """The page about a certificate."""
+    from pacbound.report import write_report  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        return write_report(made, Path(folder) / "report.html").path.read_bytes()
+
+
+def drawn(made: Any) -> bytes:
+    """The first figure of a certificate; of a bundle, that of its first claim."""
+    from pacbound.report.with_matplotlib import draw  # noqa: PLC0415
+
+    parts = list(made.inside.values()) or [made]
+    figures = [figure for part in parts for figure in list(part.figures())[:1]]
+    picture = BytesIO()
+    figure = draw(figures[0])[0].figure
+    figure.savefig(picture, format="svg", bbox_inches="tight")
+    return picture.getvalue()
