@@ -8,7 +8,7 @@ sentence stays true. The terminal, the page and `summary()` lay the same sentenc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from math import inf, isinf
@@ -50,10 +50,12 @@ class Quantity:
     --------
     >>> Quantity(0.95, "share").text, Quantity(12_000, "count").text
     ('95 %', '12,000')
+    >>> Quantity(0.95, "often", "down").text, Quantity(0.0049, "often").text
+    ('95 of 100', '5 of 1,000')
     """
 
     value: float
-    form: Literal["count", "share", "threshold", "amount"]
+    form: Literal["count", "share", "often", "threshold", "amount"]
     side: Side = "near"
 
     @property
@@ -67,8 +69,26 @@ class Quantity:
             return _amount(self.value)
         if self.form == "threshold":
             return four_digits(self.value, self.side)
+        counted = _counted(self.value, self.side) if self.form == "often" else None
+        if counted is not None:
+            return counted
         shown = (Decimal(four_digits(self.value, self.side)) * 100).normalize()
-        return f"{shown:f} %"
+        return f"{shown:f} %" + " of" * (self.form == "often")
+
+
+def _counted(value: float, side: Side) -> str | None:
+    """A share as people count, "95 of 100": what was seen is rounded, what is promised is not.
+    None where that takes more than a million.
+    """
+    number = Decimal(repr(float(value)))
+    for places in range(2, 7):
+        of = Decimal(10) ** places
+        whole = (number * of).to_integral_value(ROUND_HALF_EVEN)
+        exactly = whole == number * of
+        # What is seldom is not shown as never, nor what is usual as always.
+        if exactly or (side == "near" and 0 < whole < of):
+            return f"{int(whole):,} of {int(of):,}"
+    return None
 
 
 def _amount(value: float) -> str:
@@ -125,6 +145,22 @@ class Sentence:
                 yield self.values[name]
 
 
+def with_counts(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values, and each share once more as people count, under "often" and its name.
+
+    Examples
+    --------
+    >>> str(Sentence("At most {often xi} are missed.", with_counts({"xi": share(0.05, "up")})))
+    'At most 5 of 100 are missed.'
+    """
+    counted = {
+        f"often {name}": replace(value, form="often")
+        for name, value in values.items()
+        if isinstance(value, Quantity) and value.form == "share"
+    }
+    return {**values, **counted}
+
+
 @lru_cache(maxsize=1024)
 def names_in(template: str) -> frozenset[str]:
     """The names that a template must be given."""
@@ -139,6 +175,12 @@ class Says:
     ----------
     title : Sentence
         What was counted and what was asked for.
+    heading : Sentence
+        The claim in a few words, whether or not it is certified.
+    plain : Sentence
+        What is certified, or not shown, in a sentence for people who read no other.
+    costs : Sentence or None
+        What acting on it takes, as seen on these rows; it is not certified.
     rule : Sentence or None
         What to do: the threshold and what it is for. A refusal has none.
     promise : Sentence or None
@@ -150,33 +192,47 @@ class Says:
     groups : tuple of Sentence
         A line for each group.
     table : tuple of tuple of str
-        Lines of a table, the first of which has the names of its columns; () if there is none. The
-        page has the same numbers beside its figures.
+        Lines of a table, the first of which has the names of its columns; () if there is none.
+    caption : Sentence or None
+        What the table shows, if no other sentence says it.
     notes : tuple of Sentence
         What a reader should know beside it: a draw, a claim of no use, a suspicion.
     """
 
     title: Sentence
+    heading: Sentence
+    plain: Sentence
+    costs: Sentence | None = None
     rule: Sentence | None = None
     promise: Sentence | None = None
     refused: tuple[Sentence, ...] = ()
     seen: tuple[Sentence, ...] = ()
     groups: tuple[Sentence, ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
+    caption: Sentence | None = None
     notes: tuple[Sentence, ...] = ()
 
     def lines(self) -> list[str]:
         """All of it, a sentence to a line, as `summary()` shows it."""
-        refused = [str(sentence) for sentence in self.refused]
-        if refused:
-            refused[0] = f"REFUSED: {refused[0]}"
-        claimed = [str(part) for part in (self.rule, self.promise) if part is not None]
         return [
             str(self.title),
-            *refused,
-            *claimed,
+            f"{'REFUSED: ' if self.refused else ''}{self.in_short}",
+            *self.in_full(),
+        ]
+
+    @property
+    def in_short(self) -> str:
+        """The plain sentence, and what acting on it takes."""
+        return " ".join(str(part) for part in (self.plain, self.costs) if part is not None)
+
+    def in_full(self) -> list[str]:
+        """All that follows the plain sentence."""
+        return [
+            *map(str, self.refused),
+            *(str(part) for part in (self.rule, self.promise) if part is not None),
             *map(str, self.seen),
             *(f"  {line}" for line in self.groups),
+            *([] if self.caption is None else [f"{self.caption}:"]),
             *aligned(self.table),
             *map(str, self.notes),
         ]

@@ -132,7 +132,7 @@ def test_a_group_without_rows_is_a_refusal_that_verifies(bound: str, tmp_path: P
     certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)}, bound=bound)
     assert not certificate.certified
     assert certificate.refusal is not None
-    assert "REFUSED: Group 'never', of 0 rows" in certificate.summary()
+    assert "\nGroup 'never', of 0 rows" in certificate.summary()
     certificate.save(tmp_path / "empty.json")
     assert load_certificate(tmp_path / "empty.json").verify().differences == ()
 

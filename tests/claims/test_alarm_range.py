@@ -87,7 +87,7 @@ def test_an_empty_range_is_refused_and_says_so_plainly() -> None:
     assert not refused.certified
     assert (refused.lowest, refused.highest) == (np.inf, -np.inf)
     assert not refused.holds(0.5)
-    assert "REFUSED: No threshold keeps both." in refused.summary()
+    assert "\nNo threshold keeps both." in refused.summary()
     assert "takes a better score, or other rates" in refused.summary()
     near = certify_alarm_range(score[:300], positive[:300], target=0.95, xi=0.05, delta=0.01)
     assert "REFUSED" in near.summary()
@@ -96,7 +96,7 @@ def test_an_empty_range_is_refused_and_says_so_plainly() -> None:
 def test_a_range_with_a_refused_claim_names_it() -> None:
     score, positive = rows(100)
     refused = certify_alarm_range(score, positive, target=0.99, xi=0.2, delta=0.1)
-    assert "REFUSED: misses alone cannot be certified" in refused.summary()
+    assert "\nmisses alone cannot be certified" in refused.summary()
     assert refused.lowest == np.inf
 
 

@@ -158,7 +158,7 @@ def test_one_side_is_said_and_drawn(side: Any, said: str) -> None:
 def test_a_summary_has_a_table_of_bins_and_a_notebook_too() -> None:
     certificate = calibrate(SCORE, RIGHT, delta=0.05, n_bins=200, groups=["<a>", "b"] * 450)
     lines = certificate.summary().splitlines()
-    assert lines[3].split() == ["group", "bin", "rows", "right", "estimate", "interval"]
+    assert lines[4].split() == ["group", "bin", "rows", "right", "estimate", "interval"]
     assert "more bins hold rows; .tables has them all" in certificate.summary()
     assert "<td>&lt;a&gt;</td>" in certificate._repr_html_()
 

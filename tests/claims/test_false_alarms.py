@@ -90,7 +90,7 @@ def test_a_refusal_raises_no_alarms_and_says_what_it_would_take(
     assert refused.threshold == np.inf
     assert not refused.flags([0.0, 1.0]).any()
     assert refused.refusal is not None
-    assert f"REFUSED: {reason}" in refused.summary()
+    assert f"\n{reason}" in refused.summary()
     if needed == 200:
         assert refused.refusal.needed is not None
         assert 150 < refused.refusal.needed < 400

@@ -86,7 +86,8 @@ def test_a_look_that_is_too_early_refuses_and_names_the_next_that_can_pass() -> 
     assert not certificate.certified
     assert certificate.threshold == -np.inf
     assert certificate.refusal is not None
-    assert "look 1 of 4\nREFUSED: 50 rollouts cannot certify 5 %" in certificate.summary()
+    assert "look 1 of 4\nREFUSED: These rollouts do not show that" in certificate.summary()
+    assert "\n50 rollouts cannot certify 5 %" in certificate.summary()
     plan = planned_looks(0.05, delta=0.01, looks=looks)
     assert certificate.refusal.needed == min(n for n in looks if plan.allowed(n) >= 0)
     assert certificate.verify()

@@ -98,7 +98,7 @@ def test_a_group_that_fails_by_its_errors_refuses_the_claim_and_alone_is_named(k
     )
     assert not certificate.certified
     assert both_verifiers(certificate) == [True, True]
-    assert "REFUSED: 1 of 19 groups cannot be certified: clinic 05." in certificate.summary()
+    assert "\n1 of 19 groups cannot be certified: clinic 05." in certificate.summary()
     assert "small_groups" not in certificate.summary()
 
 

@@ -27,12 +27,13 @@ def test_every_kind_is_shown_with_its_claim_and_what_it_assumes(
     certificate = made(name).with_about({"model": "resnet of 3 May"})
     certificate.save(tmp_path / "c.json")
     done = pacbound("show", "c.json", code=0 if certificate.certified else 3)
-    first, *lines = done.stdout.splitlines()
-    assert first == f"c.json: {'CERTIFIED' if certificate.certified else 'REFUSED'}"
+    first, second, *lines = done.stdout.splitlines()
+    assert first == f"resnet of 3 May: {certificate.says.heading}"
+    assert second == f"{'CERTIFIED' if certificate.certified else 'REFUSED'} (c.json)"
     for said in certificate.words().splitlines():
         about_a_claim = said.partition(": ")[2]
         assert f"  {said}".rstrip() in lines or f"  {about_a_claim}" in lines
-    for assumption in certificate.assumed():
+    for assumption in certificate.assumed() + certificate.definitions():
         assert f"  - {assumption}" in lines
     assert "  model  resnet of 3 May" in lines
     assert f"  counts {certificate.counts_digest}" in lines
@@ -82,7 +83,7 @@ def test_what_does_not_verify_is_shown_with_what_differs_and_is_not_drawn(
     document["claim_digest"] = documents.digest(document["claim"])
     (tmp_path / "forged.json").write_text(json.dumps(document))
     shown = pacbound("show", "forged.json", code=1).stdout
-    assert shown.startswith("forged.json: NOT VERIFIED\n")
+    assert shown.startswith("Not to be used\nNOT VERIFIED (forged.json)\n")
     assert "claim.tables[0].threshold: stored 0.75, recomputed" in shown
     assert "In a picture" not in shown
     assert shown.index("claim.tables[0].threshold") < shown.index("Claim, as the file has it")
@@ -107,12 +108,12 @@ def test_several_are_shown_and_the_worst_decides_the_exit_code(
     made("shield-refused").save(tmp_path / "b.json")
     (tmp_path / "c.json").write_text("{")
     done = pacbound("show", "a.json", "b.json", code=3)
-    assert "a.json: CERTIFIED" in done.stdout
-    assert "\n\nb.json: REFUSED" in done.stdout
+    assert "\nCERTIFIED (a.json)\n" in done.stdout
+    assert "\nREFUSED (b.json)\n" in done.stdout
     done = pacbound("show", "c.json", "a.json", "missing.json", code=2)
     assert "c.json is not a pacbound certificate" in done.stderr
     assert "missing.json: No such file" in done.stderr
-    assert "a.json: CERTIFIED" in done.stdout
+    assert "\nCERTIFIED (a.json)\n" in done.stdout
     lines = pacbound("show", "--json", "a.json", "c.json", code=2).stdout.splitlines()
     assert [json.loads(line)["ok"] for line in lines] == [True, False]
 
@@ -125,6 +126,7 @@ def test_programs_read_the_words_the_assumptions_and_where_it_comes_from(
     said = json.loads(pacbound("show", "c.json", "--json").stdout)
     assert said["words"] == certificate.words()
     assert said["assumptions"] == certificate.assumed()
+    assert said["definitions"] == certificate.definitions()
     assert said["provenance"]["about"] == {"a": "b"}
     assert said["threshold"] == "+inf"
 

@@ -17,6 +17,7 @@ from math import inf
 from typing import Any, Literal, Unpack
 
 from pacbound.claims import false_alarms, recall, shield
+from pacbound.claims.assumptions import in_plain_words
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
 from pacbound.claims.false_alarms import (
@@ -46,7 +47,7 @@ from pacbound.forms import RATE as ALLOWED_RATE
 from pacbound.forms import SHARE as REQUIRED_SHARE
 from pacbound.procedures import union
 from pacbound.procedures.threshold import TOP
-from pacbound.says import Quantity, Says, Sentence, confidence, count, share
+from pacbound.says import Quantity, Says, Sentence, Side, Value, confidence, count, share
 from pacbound.stats.arguments import real_number
 from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
@@ -342,8 +343,27 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
             "{delta}",
             {"n": count(certificate.n), "delta": DELTA.said(values["delta"])},
         )
+        sides: dict[str, Side] = {"xi": "up", "target": "down", "missed": "up"}
+        filled: dict[str, Value] = {
+            name: share(values[name], side)
+            for name, side in sides.items()
+            if values[name] is not None
+        }
+        found = "at least {often target} positives raise an alarm"
+        alarms = "at most {often xi} negatives do"
+        heading = "Alarm range: at least {target} found, at most {xi} false alarms"
+        if values["target"] is None:
+            found = (
+                "at most {often missed} rollouts are unsafe"
+                if values["rate"] != "among-unsafe"
+                else "at most {often missed} unsafe rollouts raise no alarm"
+            )
+            alarms = "at most {often xi} safe rollouts raise an alarm"
+            heading = "Alarm range: at most {missed} missed, at most {xi} false alarms"
+        plain = in_plain_words(certificate, f"{found}, and {alarms}", filled, unit)
+        called = Sentence(heading, filled)
         if not certificate.certified:
-            return Says(title, refused=(Sentence(*_why(certificate)),))
+            return Says(title, called, plain, refused=(Sentence(*_why(certificate)),))
         ends = {
             "lowest": Quantity(values["lowest"], "threshold", "up"),
             "highest": Quantity(values["highest"], "threshold", "down"),
@@ -352,6 +372,9 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         up_to = "on, or never raise one" if values["highest"] == inf else "up to {highest}"
         return Says(
             title,
+            called,
+            plain,
+            None,
             Sentence(f"Raise alarms from any threshold from {{lowest}} {up_to}.", ends),
             Sentence(
                 f"With probability at least {{confidence}} over the draw of these {unit}, both "

@@ -8,10 +8,14 @@ is then about are here too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from pacbound.says import Sentence, Value, confidence, with_counts
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
+
+if TYPE_CHECKING:
+    from pacbound.claims.certificate import Certificate
 
 ASSUMED: Final[Mapping[str, str]] = {
     "independent-rows": (
@@ -246,6 +250,30 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
 }
 
+# Of these, what says no more than what a claim means.
+DEFINITIONS: Final = frozenset(
+    [
+        "labels-may-be-missing",
+        "unknown-counts-against-new",
+        "net-loss-of-new",
+        "net-loss",
+        "answers-that-differ",
+        "net-loss-in-groups",
+        "answers-that-differ-in-groups",
+        "other-groups-open",
+        "exits-at-threshold",
+        "exits-at-own-threshold",
+        "score-up-to-unrecoverable",
+        "score-at-unrecoverable",
+        "score-of-whole-rollout",
+        "shield-latches",
+        "only-this-threshold",
+        "claim-per-cluster",
+        "claim-per-cluster-with-trials",
+        "strata-shares",
+    ]
+)
+
 # What is assumed beside all else where outcomes were graded.
 BY_COINS: Final = "graded-by-coins"
 
@@ -277,6 +305,32 @@ def as_graded(graded: Graded | None) -> str:
 def drawn_over(graded: Graded | None) -> str:
     """What the failure probability is over."""
     return "over the draw of these rows" + " and their coins" * (graded is not None)
+
+
+def in_plain_words(
+    certificate: Certificate, clause: str, values: Mapping[str, Value], rows: str = "rows"
+) -> Sentence:
+    """What is certified, or not shown, in a plain sentence: a rate in the long run, on data of the
+    kind that was counted. `clause` says it, and may count a share as {often xi} does.
+    """
+    filled = with_counts(values)
+    if not certificate.certified:
+        return Sentence(f"These {rows} do not show that {clause}.", filled)
+    return Sentence(
+        f"In the long run, {_like_these(certificate.draw, rows)}, {clause} ({{confidence}} "
+        "confidence).",
+        {**filled, "confidence": confidence(certificate.delta)},
+    )
+
+
+def _like_these(drawn: Drawn | None, rows: str) -> str:
+    """What a claim is about, as a plain sentence begins."""
+    begin = "on data like these" if rows == "rows" else "in runs like these"
+    if drawn is None or drawn.by == "strata":
+        return begin
+    if drawn.by == "weights":
+        return "on data as the weights describe it"
+    return begin if drawn.bound is not None else f"{begin}, if each cluster counts once"
 
 
 def described_grading(graded: Graded | None) -> list[str]:

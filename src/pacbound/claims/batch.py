@@ -350,9 +350,12 @@ class BatchClaim(Claim[BatchCertificate]):
         def said(names: Iterable[str]) -> tuple[Sentence, ...]:
             return tuple(Sentence(_SENTENCES[name], quantities) for name in names)
 
-        title, promise = said(["title", "promise"])
-        notes = said(_notes(certificate))
-        return Says(title, promise=promise, seen=said(_seen(certificate)), notes=notes)
+        plainly = "plain" if certificate.tolerated else "none differ"
+        title, heading, plain, costs, promise = said(
+            ["title", "heading", plainly, "costs", "promise"]
+        )
+        seen, notes = said(_seen(certificate)), said(_notes(certificate))
+        return Says(title, heading, plain, costs, promise=promise, seen=seen, notes=notes)
 
     def figures(self, certificate: BatchCertificate) -> Iterable[Figure]:
         """Who answered, and the disagreements of the last look that was taken."""
@@ -447,6 +450,13 @@ def _differing(stored: int, taken: Sequence[Values], sampled: int) -> int:
 
 _SENTENCES = {
     "title": "Batch certificate: {n} records, xi {xi}, delta {delta}",
+    "heading": "Batch of which at most {xi} of the answers differ",
+    "plain": (
+        "Of these {n} answers at most {tolerated} differ from what the slow model says "
+        "({confidence} confidence)."
+    ),
+    "none differ": "All {n} answers are those of the slow model.",
+    "costs": "The slow model answered {asked} of them.",
     "promise": (
         "Of the {n} answers at most {tolerated} differ from the slow model's, with probability at "
         "least {confidence} over the draw of the sample."

@@ -16,7 +16,7 @@ from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueErro
 from pacbound.fields import Field, Fields
 from pacbound.forms import CHANCE, DELTA, Ask, Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
-from pacbound.says import Says, Sentence, confidence, count, share
+from pacbound.says import Says, Sentence, Value, confidence, count, share
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.columns import require_whole_text
 
@@ -247,15 +247,32 @@ class BundleClaim(Claim[CertificateBundle]):
     def says(self, certificate: CertificateBundle) -> Says:
         """That all are right at once, and the verdict of each."""
         delta = share(certificate.delta, "up")
+        right = sum(member.certified for member in certificate.members.values())
+        filled: dict[str, Value] = {
+            "claims": count(len(certificate)),
+            "right": count(right),
+            "delta": delta,
+            "confidence": confidence(certificate.delta),
+        }
+        several, are = "{claims} claims", "are"
+        if len(certificate) == 1:
+            several, are = "{claims} claim", "is"
+        plain = (
+            f"{several} {are} certified, and right at once ({{confidence}} confidence)."
+            if certificate.certified
+            else f"Only {{right}} of {several} can be certified ({{confidence}} confidence for all "
+            "of these at once)."
+            if right
+            else f"None of {several} can be certified."
+        )
         return Says(
-            Sentence(
-                "{claims} claims together, delta {delta}",
-                {"claims": count(len(certificate)), "delta": delta},
-            ),
+            Sentence(f"{several} together, delta {{delta}}", filled),
+            Sentence(f"{several} together", filled),
+            Sentence(plain, filled),
             promise=Sentence(
                 "With probability at least {confidence} over the draw of the data, all of them "
                 "that are certified are right at once.",
-                {"confidence": confidence(certificate.delta)},
+                filled,
             ),
             groups=tuple(
                 Sentence(

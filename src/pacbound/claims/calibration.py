@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import BY_COINS, as_graded, drawn_over
+from pacbound.claims.assumptions import BY_COINS, as_graded, drawn_over, in_plain_words
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -47,7 +49,7 @@ from pacbound.procedures.calibration import (
     checked_intervals,
     dense_counts,
 )
-from pacbound.says import Says, Sentence, confidence, count, exact
+from pacbound.says import Says, Sentence, Value, confidence, count, exact, share
 from pacbound.sources import file_fingerprint
 from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
@@ -92,6 +94,18 @@ _BINS = {
     "equal-width": "bins of equal width",
     "edges": "given bins",
     "edges-as-cells": "cells on and between quantiles of the scores",
+}
+# What one of the tables is.
+_TABLE = {
+    "groups": "group",
+    "overlapping-groups": "group",
+    "per-class": "class",
+    "all-labels": "label",
+}
+_BETWEEN = {
+    "both": "{{low {place}}} to {{high {place}}}",
+    "lower": "at least {{low {place}}}",
+    "upper": "at most {{high {place}}}",
 }
 _ENDS = {"both": "", "lower": " (lower ends only)", "upper": " (upper ends only)"}
 
@@ -346,6 +360,13 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                     "delta": DELTA.said(certificate.delta),
                 },
             ),
+            Sentence(
+                f"Calibration in {{bins}} bins{tables}"
+                if grid.n_cells > 1
+                else f"Rate of {'right predictions' if graded is None else 'quality'}{tables}",
+                {"bins": count(grid.n_cells), "groups": count(len(groups))},
+            ),
+            _in_plain_words(certificate),
             promise=Sentence(
                 f"With probability at least {{confidence}} {drawn_over(graded)}, the {what} of "
                 f"every bin{every}{judged} lies in its interval{_ENDS[certificate.side]}.",
@@ -664,6 +685,47 @@ def _names(grid: Bins, cells: Iterable[int]) -> dict[int, str]:
         return f"{'(' if cell else '['}{first}, {second}{']' if closed else ')'}"
 
     return {cell: name(cell) for cell in cells}
+
+
+def _in_plain_words(certificate: CalibrationCertificate) -> Sentence:
+    """The interval of the bin with most rows; where groups have a single bin, of the largest ones.
+    All intervals hold at once, so that any may be picked.
+    """
+    graded, groups = certificate.graded, certificate.groups
+    alone = certificate.grid.n_cells == 1
+    largest = np.argsort(-certificate.trials, axis=None, kind="stable")
+    shown = [divmod(int(place), certificate.grid.n_cells) for place in largest[: 3 if alone else 1]]
+    names = _names(certificate.grid, {cell for _, cell in shown})
+    clauses: list[str] = []
+    filled: dict[str, Value] = {"as graded": as_graded(graded)}
+    for place, (table, cell) in enumerate(shown):
+        ends = float(certificate.lower[table, cell]), float(certificate.upper[table, cell])
+        rows = "" if alone else f" with a confidence in {{bin {place}}}"
+        rows += f" of {_TABLE[certificate.scope]} {{group {place}}}" if groups else ""
+        filled |= {
+            f"bin {place}": names[cell],
+            f"group {place}": printable(groups[table]) if groups else "",
+        }
+        between = _BETWEEN[certificate.side].format(place=place)
+        if graded is not None:
+            filled |= {
+                f"low {place}": share(ends[0], "down"),
+                f"high {place}": share(ends[1], "up"),
+            }
+            between = _BETWEEN[certificate.side].format(place=place)
+            clauses.append(
+                f"the mean quality of predictions{rows}, {{as graded}}, is {between} of the scale"
+            )
+            continue
+        # What is nearly always or nearly never so is counted in thousands.
+        of = 1_000 if ends[0] >= 0.99 or ends[1] <= 0.01 else 100
+        filled |= {
+            f"low {place}": count(floor(Fraction(ends[0]) * of)),
+            f"high {place}": count(ceil(Fraction(ends[1]) * of)),
+            f"of {place}": count(of),
+        }
+        clauses.append(f"{between} of {{of {place}}} predictions{rows} are right")
+    return in_plain_words(certificate, "; ".join(clauses), filled)
 
 
 def _table_of(certificate: CalibrationCertificate) -> tuple[tuple[str, ...], ...]:

@@ -22,7 +22,7 @@ from pacbound import documents
 from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
-from pacbound.claims.assumptions import ASSUMED, described_draw, described_grading
+from pacbound.claims.assumptions import ASSUMED, DEFINITIONS, described_draw, described_grading
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
@@ -185,10 +185,16 @@ class Certificate:
         """What was asked for, by name."""
         return {ask.name: self.values.get(ask.name, ask.default) for ask in self.by.asks}
 
-    @property
+    @cached_property
     def says(self) -> Says:
         """What is claimed, in sentences and quantities."""
         return self.by.says(self)
+
+    @property
+    def called(self) -> str:
+        """The model, if its maker names one, and the claim in a few words."""
+        model = self.own_about().get("model")
+        return f"{'' if model is None else f'{model}: '}{self.says.heading}"
 
     @property
     def inside(self) -> Mapping[str, Certificate]:
@@ -212,7 +218,11 @@ class Certificate:
 
     def assumed(self) -> list[str]:
         """What is assumed, in sentences: the data cannot prove these."""
-        return [ASSUMED[name] for name in self.values["assumes"]]
+        return [ASSUMED[name] for name in self.values["assumes"] if name not in DEFINITIONS]
+
+    def definitions(self) -> list[str]:
+        """What the words of the claim mean, in sentences."""
+        return [ASSUMED[name] for name in self.values["assumes"] if name in DEFINITIONS]
 
     def says_nothing(self) -> str | None:
         """Why the rows tell nothing about the claim, with the remedy, if not one of them is what it

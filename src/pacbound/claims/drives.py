@@ -17,6 +17,7 @@ from typing import Any, Final, Unpack
 
 import numpy as np
 
+from pacbound.claims.assumptions import in_plain_words
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Told, Values, certify
 from pacbound.claims.shield import Horizon, told_by_task
@@ -245,8 +246,14 @@ class DrivesClaim(Claim[DrivesCertificate]):
             filled,
         )
         table = tuple(_table(certificate.drives))
+        caption = Sentence("On these rollouts, in the order driven")
+        heading = Sentence("Shield driven with at most {xi} unsafe", filled)
+        plain = in_plain_words(
+            certificate, "at most {often xi} rollouts{horizon} are unsafe", filled, "rollouts"
+        )
         if not certificate.certified:
-            return Says(title, refused=self._refused(certificate, filled), table=table)
+            why = self._refused(certificate, filled)
+            return Says(title, heading, plain, refused=why, table=table, caption=caption)
         rule = _RULES.get(
             certificate.values["threshold"],
             "Hand over to the backup once the danger reaches {threshold}; it keeps control until "
@@ -259,10 +266,13 @@ class DrivesClaim(Claim[DrivesCertificate]):
         notes = (Sentence(text, filled) for text in _notes(certificate))
         return Says(
             title,
+            heading,
+            plain,
+            None,
             Sentence(rule, filled),
             Sentence(promise, filled),
-            seen=(Sentence("On these rollouts, in the order driven:"),),
             table=table,
+            caption=caption,
             notes=tuple(notes),
         )
 

@@ -60,6 +60,7 @@ class Start(Number):
 WORDS = replace(
     SHIELD_WORDS,
     about="{n} forked rollouts",
+    heading="Forked shield with at most {xi} unsafe",
     never="Never hand over to the backup, but where a reading of the danger fails.",
     promise="at most {xi} of all rollouts{horizon}, with the backups begun within them, are then "
     "unsafe",

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 
-from pacbound.claims.assumptions import as_graded, drawn_over
+from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
 from pacbound.claims.provenance import LABELS
@@ -35,7 +35,7 @@ from pacbound.figures.paired import losses_beside_gains
 from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, Integers, TruthValue, looks_ask, xi_ask
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.replacement import NAME, Refusal, passes, power, refusal, too_small
-from pacbound.says import Says, Sentence, Value, confidence, count, share
+from pacbound.says import Says, Sentence, Value, confidence, count, share, with_counts
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.stats.paired import (
     PairedBound,
@@ -487,22 +487,33 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         lines = [self._line(certificate, table) for table in values["tables"] if groups]
         seen = [self._seen(certificate, place) for place in range(candidates_of(values))]
         notes = tuple(self._notes(certificate, filled))
-        if not certificate.certified:
-            return Says(title, refused=self._refused(certificate), groups=tuple(lines), notes=notes)
         own = values["group_verdicts"] == "own" and bool(groups)
         graded = values["graded"]
+        where = " in each of the groups" if groups else ""
+        where += " that are not left out" * bool(certificate.left_out)
+        where = " in every group in which it passes" if own and certificate.certified else where
+        heading = Sentence(
+            f"Replacement of {{old}}, losing at most {{xi}} {_lost_what(graded)}"
+            if values["xi"]
+            else "Replacement of {old} by a better model",
+            filled,
+        )
+        plain = in_plain_words(certificate, f"{_plainly(values, filled)}{where}", filled)
+        if not certificate.certified:
+            why = self._refused(certificate)
+            return Says(title, heading, plain, refused=why, groups=tuple(lines), notes=notes)
         better = "is right more often than" if graded is None else "is better on average than"
         loses = (
             f"{{who}} {better} {{old}}"
             if values["xi"] == 0
             else f"{{who}} loses at most {{xi}} {_lost_what(graded)} against {{old}}"
         )
-        where = " in each of the groups" if groups else ""
-        where += " that are not left out" * bool(certificate.left_out)
-        where = " in every group in which it passes" if own else where
         rule = "Each group has its own verdict." if own else "{Who} may replace {old}."
         return Says(
             title,
+            heading,
+            plain,
+            self._costs(certificate),
             Sentence(rule, filled),
             Sentence(
                 f"With probability at least {{confidence}} {drawn_over(graded)}, {loses}{where}"
@@ -533,6 +544,19 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             "who": listed,
             "Who": _capital(listed),
         }
+
+    def _costs(self, certificate: ReplacementCertificate) -> Sentence | None:
+        """What the new model changes on these rows; None where there are several."""
+        if candidates_of(certificate.values) > 1 or certificate.graded is not None:
+            return None
+        (seen,) = certificate.counts()
+        shares = {"lost": lost_of(seen), "gained": int(seen[ONLY_NEW])}
+        unknown = ", or not known to be right" if unknown_of(seen) else ""
+        return Sentence(
+            f"On these rows, {{often lost}} answers become wrong{unknown}, and {{often gained}} "
+            "become right.",
+            with_counts({name: share(rows / certificate.n) for name, rows in shares.items()}),
+        )
 
     def _seen(self, certificate: ReplacementCertificate, place: int) -> Sentence:
         seen, models = certificate.counts()[place], certificate.models
@@ -816,6 +840,19 @@ def _useful(judged: Judged, names: Sequence[str], undecided: Any) -> Any:
     if judged.places is not None:
         groups = np.array([names.index(name) for name in judged.groups])[judged.places]
     return (_TOLD_BY_LABEL[outcomes] * undecided[groups]).sum(axis=1)
+
+
+def _plainly(values: Values, filled: Mapping[str, Value]) -> str:
+    """What is claimed, in plain words; of a refusal, what is not shown."""
+    who = "{new}" if candidates_of(values) == 1 else "any candidate"
+    who = "{who}" if filled["who"] else who
+    if values["xi"] == 0:
+        better = "is right more often than" if values["graded"] is None else "is better than"
+        return f"{who} {better} {{old}}"
+    if values["graded"] is not None:
+        below = "is at most {xi} of the scale below that of {old}"
+        return f"the mean quality of {who}, {{judged}}, {below}"
+    return f"{who} is wrong on at most {{often xi}} rows more than {{old}}"
 
 
 def _lost_what(graded: Any) -> str:

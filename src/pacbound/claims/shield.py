@@ -139,13 +139,16 @@ WORDS = ClaimWords(
     about="{n} rollouts",
     rows="rollouts",
     unit="rollouts",
+    heading="Shield with at most {xi} unsafe",
+    plain="at most {often xi} rollouts{horizon} are unsafe",
+    # The dangers of an unsafe rollout are read up to where it is lost, and may rise after that.
+    costs="about {often all} rollouts, or more, would be stopped",
     rule="Hand over to the backup once the danger reaches {threshold}; it keeps control until "
     "reset.",
     never="Never hand over to the backup.",
     promise="at most {xi} of all rollouts{horizon} are then unsafe",
     kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
-    # The dangers of an unsafe rollout are read up to where it is lost, and may rise after that.
     seen="{events} unsafe rollouts would slip through, {allowed} are allowed; at least {all} of "
     "all rollouts would be stopped.",
     instead="Always brake.",
@@ -169,6 +172,8 @@ AMONG_UNSAFE = replace(
     kept="",
     about="{n} rollouts, {trials} of them unsafe",
     unit="unsafe rollouts",
+    heading="Shield that misses at most {xi} of the unsafe rollouts",
+    plain="at most {often xi} rollouts{horizon} that have an un-recoverable state are missed",
     promise="at most {xi} of all rollouts{horizon} that have an un-recoverable state are then "
     "missed",
     group="{group}: from {threshold} on; {events} of {trials} unsafe rollouts slip through.",

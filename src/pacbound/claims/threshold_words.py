@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from pacbound.claims.assumptions import in_plain_words
 from pacbound.claims.remedies import flags_most, reversed_danger, reversed_score, tied_scores
 from pacbound.claims.tables import LEAVE_OUT
 from pacbound.claims.threshold_certificate import (
@@ -28,7 +29,17 @@ from pacbound.claims.threshold_certificate import (
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.threshold import LOST, SLOW, TOP, UNEXPLAINED, NoThreshold
-from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
+from pacbound.says import (
+    Quantity,
+    Says,
+    Sentence,
+    Value,
+    confidence,
+    count,
+    names_in,
+    share,
+    with_counts,
+)
 
 ALWAYS = frozenset(
     [
@@ -60,6 +71,10 @@ class ClaimWords:
         What was counted.
     rows, unit : str
         What rows are, and what trials are, in the plural.
+    heading : str
+        The claim in a few words.
+    plain, costs : str
+        What is certified, and what acting on it takes, in plain words with shares as people count.
     rule, promise, seen : str
         What to do, what is certified, and what was seen.
     kept : str
@@ -85,6 +100,9 @@ class ClaimWords:
     about: str = ""
     rows: str = "rows"
     unit: str = "rows"
+    heading: str = ""
+    plain: str = ""
+    costs: str = ""
     rule: str = ""
     kept: str = ""
     in_use: str = ""
@@ -101,7 +119,9 @@ class ClaimWords:
     def require_names(self, names: set[str]) -> None:
         """Raise if a template needs what nobody fills in, when the claim is made and not later."""
         known = names | ALWAYS
-        said = (self.about, self.rule, self.in_use, self.promise, self.seen, self.covers)
+        known |= {f"often {name}" for name in known}
+        plain = (self.heading, self.plain, self.costs)
+        said = (*plain, self.about, self.rule, self.in_use, self.promise, self.seen, self.covers)
         texts = (*said, *self.no_use.values())
         unknown = {name for text in texts for name in names_in(text)} - known
         unknown |= (
@@ -133,12 +153,14 @@ def said(claim: Any, certificate: Any) -> Says:
     grouped = values["scope"] != "top"
     lines = tuple(_line(claim, certificate, table) for table in values["tables"]) if grouped else ()
     remedies = tuple(_remedies(claim, certificate, words))
+    heading = Sentence(words.heading, whole)
+    every = " in every group" if grouped else ""
     if not certificate.certified:
+        plain = in_plain_words(certificate, f"{words.plain}{every}", whole, words.rows)
         why = _refused(claim, certificate, words, whole)
-        return Says(title, refused=why, groups=lines, notes=remedies)
+        return Says(title, heading, plain, refused=why, groups=lines, notes=remedies)
     filled = {**whole, "confidence": confidence(values["delta"])}
     own = grouped and values["group_thresholds"] == "own"
-    every = " in every group" if grouped else ""
     small = left_out(values)
     if any(is_refused(trials_of(certificate), table) for table in values["tables"]):
         every += " that is not left out" if small and not own else " that is not refused"
@@ -147,6 +169,9 @@ def said(claim: Any, certificate: Any) -> Says:
         rule = words.never
     return Says(
         title,
+        heading,
+        in_plain_words(certificate, f"{words.plain}{every}", filled, words.rows),
+        _costs(words, filled, values["scope"]),
         Sentence(rule, filled),
         Sentence(
             f"With probability at least {{confidence}} over the draw of these {words.rows}, "
@@ -166,6 +191,14 @@ def said(claim: Any, certificate: Any) -> Says:
             *remedies,
         ),
     )
+
+
+def _costs(words: ClaimWords, filled: Mapping[str, Value], scope: str) -> Sentence | None:
+    """What acting on the claim takes, on these rows; None where they do not tell."""
+    counted = with_counts(filled)
+    if not words.costs or scope == "overlapping-groups" or names_in(words.costs) - counted.keys():
+        return None
+    return Sentence(f"On these {words.rows}, {words.costs}.", counted)
 
 
 def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sentence]:

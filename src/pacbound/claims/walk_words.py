@@ -13,12 +13,22 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pacbound.claims.assumptions import as_graded, drawn_over
+from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.remedies import WORST, hides_rare_answers, reversed_score
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.abstention import NothingPassed
-from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
+from pacbound.says import (
+    Quantity,
+    Says,
+    Sentence,
+    Value,
+    confidence,
+    count,
+    names_in,
+    share,
+    with_counts,
+)
 
 UNEXPLAINED = "The counts in this file do not lead to a refusal, or they would take long to follow."
 NO_PROOF = "A refusal does not show that the model is bad."
@@ -46,6 +56,10 @@ class WalkWords:
 
     Attributes
     ----------
+    heading : str
+        The claim in a few words.
+    plain : str
+        What is certified, in plain words, with shares as people count.
     act : str
         What a row is that reaches the threshold: "answered".
     shown : str
@@ -59,11 +73,13 @@ class WalkWords:
     coverage, rate : tuple of str
         For either axis of the figure: a short name, and the words of the axis.
     graded : str
-        What is certified where answers are graded, if they may be.
+        What is certified where answers are graded, if they may be; plain words of it, too.
     hides_rare : bool
         Whether rows that are acted on are answers, of which rare ones may be wrong more often.
     """
 
+    heading: str
+    plain: str
     act: str
     shown: str
     rule: str
@@ -82,7 +98,8 @@ class WalkWords:
 
     def require_names(self, asked: set[str]) -> None:
         """Raise if a template needs what nobody fills in, when the claim is made and not later."""
-        named = names_in(self.rule) | names_in(self.promise) | names_in(self.graded)
+        texts = (self.heading, self.plain, self.rule, self.promise, self.graded)
+        named = {name.removeprefix("often ") for text in texts for name in names_in(text)}
         unknown = named - asked - {"threshold", "each", "as_graded"}
         if unknown:
             raise KeyError(f"{sorted(unknown)}: nobody fills these in.")
@@ -102,26 +119,29 @@ def said(claim: Any, certificate: Any) -> Says:
     lines = tuple(_line(claim, certificate, table) for table in tables) if grouped else ()
     outcomes, role = claim.question.outcomes, claim.question.columns[0].name
     notes = reversed_score([table["counts"] for table in tables], outcomes, role)
+    graded = certificate.graded
+    whole["as_graded"] = as_graded(graded)
+    heading = Sentence(words.heading, whole)
+    clause = words.plain if graded is None else words.graded
+    plain = in_plain_words(certificate, clause, whole)
     if not certificate.certified:
-        return Says(
-            title, refused=_refused(claim, certificate, whole), groups=lines, notes=tuple(notes)
-        )
+        why = _refused(claim, certificate, whole)
+        return Says(title, heading, plain, refused=why, groups=lines, notes=tuple(notes))
     if words.hides_rare and not grouped:
         reached, rows = claim.reached(tables[0])[0], claim.rows_of(tables[0])
         worst = certificate.provenance.notes.get(WORST)
         notes += hides_rare_answers(reached, rows, worst, float(allowed_rate(values)))
-    filled = {
-        **whole,
-        "confidence": confidence(values["delta"]),
-        "as_graded": as_graded(certificate.graded),
-    }
+    filled = with_counts({**whole, "confidence": confidence(values["delta"])})
     always = not grouped and tables[0]["threshold"] == 0
     return Says(
         title,
+        heading,
+        plain,
+        Sentence("On these rows, {often coverage} rows are {act}.", filled),
         Sentence(ALWAYS if always else words.rule, filled),
         Sentence(
-            f"With probability at least {{confidence}} {drawn_over(certificate.graded)}, "
-            f"{words.promise if certificate.graded is None else words.graded}.",
+            f"With probability at least {{confidence}} {drawn_over(graded)}, "
+            f"{words.promise if graded is None else words.graded}.",
             filled,
         ),
         seen=(Sentence(f"On these rows: {SEEN}", filled),),

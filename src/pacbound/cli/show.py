@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +20,7 @@ from pacbound.cli.streams import print_json
 from pacbound.cli.verify import for_programs, read_or_complain, worst
 from pacbound.documents import Json, printable, printable_lines
 from pacbound.report.sketch import sketch
+from pacbound.says import aligned
 
 MOST_DIFFERENCES = 10
 MOST_SOURCES = 5
@@ -69,7 +70,9 @@ def _shown(path: Path, *, patient: bool, as_json: bool) -> int:
         print_json({"certificate": str(path), **_for_programs(certificate, verification)})
     else:
         verdict = _verdict(certificate, verification)
-        _print(f"{printable(str(path))}: ", verdict, _sections(certificate, verification))
+        # What is not verified is not called by what it claims.
+        called = certificate.called if verification else "Not to be used"
+        _print(printable(called), verdict, path, _sections(certificate, verification))
     if not verification:
         return VERIFICATION_FAILED
     return 0 if certificate.certified else REFUSED
@@ -82,34 +85,59 @@ def _verdict(certificate: Certificate, verification: Verification) -> str:
 
 
 def _sections(certificate: Certificate, verification: Verification) -> Iterator[Section]:
-    if verification:
-        yield Section(
-            "Verified", ["Every number of the claim follows from the counts in the file."]
-        )
-    else:
+    if not verification:
         found = [printable(line) for line in verification.differences[:MOST_DIFFERENCES]]
         beyond = len(verification.differences) - len(found)
         more = [f"and {beyond:,} more differences"] if beyond else []
-        yield Section("Not to be used: it is not verified", [*found, *more])
+        yield Section("Why it is not verified", [*found, *more])
     yield from _told(certificate, verified=verification.ok)
+    if verification:
+        yield Section(
+            "Verified",
+            [
+                "Every number of the claim follows from the counts in the file. That does not show "
+                "that the counts are those of the data."
+            ],
+        )
     yield Section("Made", _made(certificate))
 
 
 def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
-    """The claim, a picture of its counts, what it assumes and what it is about; for a bundle those
-    of each of its claims. What is not verified is not drawn.
+    """What a certificate is about, its claim in a plain sentence and in a picture, then in full
+    with what it assumes; for a bundle those of each of its claims. What is not verified is not
+    drawn.
     """
-    told = "\n".join([certificate.head(), *certificate.draw_lines()])
-    said = printable_lines(told).split("\n")
-    yield Section("Claim" if verified else "Claim, as the file has it", said)
-    if verified and (drawn := pictures(certificate, sys.stdout.encoding)):
-        yield Section("In a picture", drawn)
-    yield Section("Assumed (no file can show it)", [f"- {text}" for text in certificate.assumed()])
     if about := certificate.about_lines():
         yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
-    for name, member in certificate.members.items():
+    said = certificate.says
+    why = [str(sentence) for sentence in said.refused]
+    if verified:
+        refused = "REFUSED: " if said.refused else ""
+        yield Section("In plain words", _lines([f"{refused}{said.in_short}", *why]))
+        if said.table:
+            caption = [] if said.caption is None else [f"{said.caption}:"]
+            yield Section("In numbers", _lines([*caption, *aligned(said.table)]))
+        if drawn := pictures(certificate, sys.stdout.encoding):
+            yield Section("In a picture", drawn)
+        rest = replace(said, refused=(), table=(), caption=None)
+        full = [str(said.title), *rest.in_full()]
+        yield Section("Claim", _lines([*full, *certificate.draw_lines()]))
+    else:
+        full = [certificate.head(), *certificate.draw_lines()]
+        yield Section("Claim, as the file has it", _lines(full))
+    yield Section("Assumed (no file can show it)", [f"- {text}" for text in certificate.assumed()])
+    if meant := certificate.definitions():
+        yield Section("What the words mean", [f"- {text}" for text in meant])
+    # What is not verified says all of it in its own words.
+    for name, member in (certificate.inside if verified else certificate.members).items():
         for part in _told(member, verified=verified):
-            yield Section(f"{printable(name)}: {part.title}", part.lines)
+            # The two claims of a range share its picture and its rows.
+            if name in certificate.members or part.title in ("In plain words", "Claim"):
+                yield Section(f"{printable(name)}: {part.title}", part.lines)
+
+
+def _lines(told: Iterable[str]) -> list[str]:
+    return printable_lines("\n".join(told)).strip("\n").split("\n")
 
 
 def pictures(certificate: Certificate, encoding: str | None) -> list[str]:
@@ -152,16 +180,17 @@ def _made(certificate: Certificate) -> list[str]:
     ]
 
 
-def _print(path: str, verdict: str, sections: Iterator[Section]) -> None:
+def _print(called: str, verdict: str, path: Path, sections: Iterator[Section]) -> None:
     """On a terminal in colours and wrapped at words; elsewhere a sentence is a line."""
-    console = Console(highlight=False)
+    console, file = Console(highlight=False), f" ({printable(str(path))})"
     if not console.is_terminal:
-        typer.echo(f"{path}{verdict}")
+        typer.echo(f"{called}\n{verdict}{file}")
         for part in sections:
             lines = [f"  {line}".rstrip() for line in part.lines]
             typer.echo("\n".join(["", part.title, *lines]))
         return
-    console.print(Text(path) + Text(verdict, _COLOURS[verdict]))
+    console.print(Text(called, "bold"))
+    console.print(Text(verdict, _COLOURS[verdict]) + Text(file))
     for part in sections:
         console.print()
         console.print(Text(part.title, "bold"))
@@ -184,6 +213,7 @@ def _for_programs(certificate: Certificate, verification: Verification) -> dict[
         told |= {
             "words": certificate.words(),
             "assumptions": certificate.assumed(),
+            "definitions": certificate.definitions(),
             "provenance": certificate.provenance.to_dict(),
         }
     return told

@@ -90,8 +90,13 @@ def test_every_kind_has_a_page(tmp_path: Path, name: str) -> None:
     assert written.certificates[0].verified
     assert written.certificates[0].certified == certificate.certified
     assert ("CERTIFIED" if certificate.certified else "REFUSED") in page.text
-    for assumption in certificate.assumed():
+    for assumption in certificate.assumed() + certificate.definitions():
         assert assumption[1:].rstrip(".") in page.text
+    # What a reader needs comes first, and checksums last.
+    told = [str(certificate.says.plain), "The claim in full", certificate.counts_digest]
+    assert page.text.index(certificate.called) < page.text.index(told[0])
+    assert [page.text.index(part) for part in told] == sorted(map(page.text.index, told))
+    assert "This page is no evidence" in page.text
     assert certificate.claim_digest in page.text
     ids = page.ids()
     assert len(ids) == len(set(ids))
@@ -116,7 +121,8 @@ def test_the_words_stand_in_the_order_of_the_certificate(tmp_path: Path, name: s
     """What is said about groups follows the sentence that announces it."""
     certificate = load_certificate(FROZEN / f"{name}.json")
     _, page = _written(tmp_path, certificate)
-    places = [page.text.index(line.strip()) for line in certificate.words().splitlines()]
+    lines = [str(certificate.says.plain), *certificate.says.in_full()]
+    places = [page.text.index(line.strip()) for line in lines]
     assert places == sorted(places)
 
 
@@ -178,7 +184,7 @@ def test_the_page_fetches_nothing(tmp_path: Path) -> None:
 def test_the_claim_is_in_the_certificates_own_words(tmp_path: Path) -> None:
     certificate = shield()
     _, page = _written(tmp_path, certificate)
-    for line in certificate.summary().splitlines():
+    for line in [str(certificate.says.costs), *certificate.says.in_full()]:
         assert line in page.text
 
 
@@ -246,16 +252,11 @@ def test_a_hostile_provenance_shows_as_text(tmp_path: Path) -> None:
     assert f"confidence: {HOSTILE}" in page.text
 
 
-def test_what_a_certificate_is_about_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    certificate = shield()
-    assert certificate.verify()
-    origin = {**certificate.provenance.to_dict(), "about": {"model": "resnet", "notes": HOSTILE}}
-    monkeypatch.setattr(type(certificate.provenance), "to_dict", lambda self: origin)
+def test_what_a_certificate_is_about_stands_at_its_top(tmp_path: Path) -> None:
+    certificate = shield().with_about({"model": "resnet", "notes": HOSTILE})
     _, page = _written(tmp_path, certificate)
-    assert "resnet" in page.text
-    assert HOSTILE in page.text
+    assert "resnet: Shield with at most 5 % unsafe" in page.text
+    assert page.text.index(HOSTILE) < page.text.index("CERTIFIED")
 
 
 def test_the_evidence_of_a_monitor_stands_beside_its_certificate(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pacbound.claims.assumptions import as_graded, drawn_over
+from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.cascade.certificate import CascadeGroup, grid_top
 from pacbound.claims.tables import noted_labels
 from pacbound.figure import Figure
 from pacbound.figures import Named
 from pacbound.figures.walk import ExitWalk, loss_along_walk
 from pacbound.procedures.cascade import CascadeRefusal
-from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share
+from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share, with_counts
 from pacbound.stats.binomial import binomial_sf
 from pacbound.tally.coins import Graded
 
@@ -125,21 +125,37 @@ def said(certificate: CascadeCertificate) -> Says:
         *(_small(*one) for one in (certificate.values.get("left_out") or {}).items()),
     )
     notes = (*_labels(certificate), *_noted(certificate))
+    differ, graded = certificate.bounded == "differ", certificate.graded
+    heading = Sentence(
+        "Cascade of which at most {xi} of the answers differ"
+        if differ
+        else f"Cascade losing {'at most {xi}' if certificate.xi else 'no'} {_lost(graded)}",
+        values,
+    )
+    every = " in each of the groups" if grouped else ""
+    every += " that are not left out" * bool(certificate.left_out)
+    plain = in_plain_words(certificate, f"{_plainly(certificate)}{every}", values)
     if certificate.method == "greedy":
         limits = Sentence("Thresholds, without a guarantee: {limits}.", values)
         no_proof = Sentence(REFUSALS["no-proof"])
-        return Says(title, refused=(no_proof, limits), seen=(_seen(certificate),), notes=notes)
+        unproven, seen = (no_proof, limits), (_seen(certificate),)
+        return Says(title, heading, plain, refused=unproven, seen=seen, notes=notes)
     if not certificate.certified:
-        return Says(title, refused=_refused(certificate), groups=lines, notes=notes)
-    every, graded = " in each of the groups" if grouped else "", certificate.graded
-    every += " that are not left out" * bool(certificate.left_out)
+        refused = _refused(certificate)
+        return Says(title, heading, plain, refused=refused, groups=lines, notes=notes)
     held = (
         f"at most {{xi}} of its answers differ from those of {{slow}}{every}"
-        if certificate.bounded == "differ"
+        if differ
         else f"the cascade loses at most {{xi}} {_lost(graded)} against {{slow}} alone{every}"
     )
     return Says(
         title,
+        heading,
+        plain,
+        Sentence(
+            "On these rows, {often early} rows are answered without {slow}.",
+            with_counts({**values, "early": share(float(certificate.exit_rates.sum()))}),
+        ),
         _rule(certificate),
         Sentence(
             f"With probability at least {{confidence}} {drawn_over(graded)}, {held}"
@@ -150,6 +166,17 @@ def said(certificate: CascadeCertificate) -> Says:
         groups=lines,
         notes=(*_fold(certificate), *_remarks(certificate), *notes),
     )
+
+
+def _plainly(certificate: CascadeCertificate) -> str:
+    """What is claimed, in plain words."""
+    if certificate.bounded == "differ":
+        return "at most {often xi} answers differ from those of {slow}"
+    if certificate.graded is not None:
+        return "the mean quality, {as_graded}, is at most {xi} of the scale below that of {slow}"
+    if certificate.xi == 0:
+        return "the cascade is wrong no more often than {slow} alone"
+    return "the cascade is wrong on at most {often xi} rows more than {slow} alone"
 
 
 def _quantities(certificate: CascadeCertificate) -> dict[str, Value]:

@@ -10,15 +10,20 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.figure import Figure
 from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.monitor.state_file import SEVERAL, certificate_of_state
 from pacbound.report.page.explorer import Explorer
+
+# Figures of one certificate, at most.
+MOST_FIGURES: Final = 6
 
 Source = Certificate | str | os.PathLike[str]
 
@@ -28,12 +33,14 @@ class Entry:
     """One certificate of the page.
 
     `certificate` is None if it could not be read or is not verified; `problems` then says why.
-    `members` are the claims of a bundle. `explorer` is what its explorer offers, or why there is
-    none. `source` is the file that it was read from.
+    `given` is the name that the caller gave it, or that of a claim in a bundle. `members` are the
+    claims of a bundle. `explorer` is what its explorer offers, or why there is none. `source` is
+    the file that it was read from.
     """
 
     name: str
     kind: str | None = None
+    given: str = ""
     certificate: Certificate | None = None
     readable: bool = True
     problems: tuple[str, ...] = ()
@@ -46,6 +53,21 @@ class Entry:
     def claim(self) -> Mapping[str, Json]:
         """The claim of a certificate that is verified; empty if it is not."""
         return {} if self.certificate is None else self.certificate.claim()
+
+    @cached_property
+    def title(self) -> str:
+        """What it is headed by: its given name, the model and the claim; the name of its file where
+        it is not verified.
+        """
+        if self.certificate is None:
+            return self.name
+        return f"{f'{self.given}: ' if self.given else ''}{self.certificate.called}"
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """As many of its figures as any page shows."""
+        found = () if self.certificate is None else self.certificate.figures()
+        return tuple(islice(found, MOST_FIGURES))
 
     @property
     def verified(self) -> bool:
@@ -81,7 +103,8 @@ def entries_of(certificates: Any, *, patient: bool) -> list[Entry]:
         raise InvalidValueError("There is no certificate to report on: pass at least one.")
     entries = []
     for name, source in named:
-        entry = _entry(name, source, patient=patient)
+        given = name if isinstance(certificates, Mapping) else ""
+        entry = _entry(name, source, given, patient=patient)
         entry.source = _path(source)
         entries.append(entry)
     return entries
@@ -108,7 +131,7 @@ def _path(source: Any) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
 
-def _entry(name: str, source: Source, *, patient: bool) -> Entry:
+def _entry(name: str, source: Source, given: str, *, patient: bool) -> Entry:
     if isinstance(source, Certificate):
         certificate = source
     elif isinstance(source, str | os.PathLike):
@@ -125,10 +148,10 @@ def _entry(name: str, source: Source, *, patient: bool) -> Entry:
     if not found:
         return Entry(name, certificate.kind, problems=found.differences)
     members = tuple(
-        Entry(f"{name}: {claim}", member.kind, member)
+        Entry(f"{name}: {claim}", member.kind, f"{given}: {claim}" if given else claim, member)
         for claim, member in certificate.inside.items()
     )
-    return Entry(name, certificate.kind, certificate, members=members)
+    return Entry(name, certificate.kind, given, certificate, members=members)
 
 
 def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:

@@ -209,8 +209,10 @@ def trade_off(explorer: Explorer) -> Figure | None:
     )
 
 
-def explorer_html(found: Explorer | str, place: str) -> Markup | None:
-    """The sliders of one certificate, or the sentence that says why there are none."""
+def explorer_html(found: Explorer | str, place: str, drawn: Markup | None = None) -> Markup | None:
+    """The sliders of one certificate, with what is `drawn` of them, or the sentence that says why
+    there are none.
+    """
     if not found:
         return None
     heading = tag("h3", "Explorer", id=f"{place}-explorer")
@@ -240,6 +242,7 @@ def explorer_html(found: Explorer | str, place: str) -> Markup | None:
         tag("dl", *outputs, class_="outputs"),
         tag("noscript", tag("p", "Without scripts the sliders do nothing; the table has it all.")),
         folded("All values", _table(found)),
+        drawn,
         _data(found),
         class_="explorer",
         aria_labelledby=f"{place}-explorer",

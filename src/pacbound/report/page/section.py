@@ -1,19 +1,20 @@
-"""The section of one certificate: verdict, claim, assumptions, counts, figures, explorer."""
+"""The section of one certificate: what it is about, the verdict, the claim in a plain sentence and
+in figures; then the claim in full, what it assumes, the explorer, and checksums at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from pacbound.claims.certificate import Certificate
-from pacbound.documents import Json
 from pacbound.monitor import Monitor
 from pacbound.report.evidence import evidence_over_time
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.explorer import Explorer, explorer_html, trade_off
-from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
+from pacbound.report.page.markup import Markup, in_short, joined, pairs, table, tag
 from pacbound.report.svg import figure_html
 
 
@@ -31,16 +32,19 @@ class Detail:
 
 def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
     """What the page says about one entry; `place` is the name of the section for links."""
-    inside: list[Markup | None] = [_banner(entry, made)]
+    inside: list[Markup | None] = [_banner(entry)]
     if entry.certificate is not None:
-        inside += _parts(entry, entry.certificate, place, detail)
+        about = sorted(entry.certificate.own_about().items())
+        # The heading names the model.
+        about = [(name, text) for name, text in about if name != "model"]
+        inside = [_about(about), *inside, *_parts(entry, entry.certificate, place, detail, made)]
     members = [
         section(member, f"{place}-{number}", detail, made)
         for number, member in enumerate(entry.members, start=1)
     ]
     return tag(
         "section",
-        tag("h2", in_short(entry.name), id=f"{place}-name"),
+        tag("h2", in_short(entry.title), id=f"{place}-name"),
         *inside,
         *members,
         id=place,
@@ -71,7 +75,12 @@ def verdict(entry: Entry) -> Markup:
     return tag("strong", tag("span", sign, aria_hidden="true"), f" {word}", class_=class_)
 
 
-def _banner(entry: Entry, made: str) -> Markup:
+def _about(about: Sequence[tuple[str, str]]) -> Markup | None:
+    """What a certificate is about, as its maker says."""
+    return pairs([(in_short(name), text) for name, text in about], class_="wide") if about else None
+
+
+def _banner(entry: Entry) -> Markup:
     if not entry.verified:
         said = (
             "This file is not a certificate that can be read. Nothing of it is shown."
@@ -84,17 +93,11 @@ def _banner(entry: Entry, made: str) -> Markup:
         lines = [tag("li", line) for line in shown]
         lines += [tag("li", f"and {more:,} more differences")] if more else []
         return tag("div", verdict(entry), tag("p", said), tag("ul", *lines), class_="banner")
-    again = tag(
-        "p",
-        f"Verified when this page was made, {made}: recomputed from its own counts, without a "
-        "difference. That does not show that the counts are those of the data.",
-        class_="aside",
-    )
     rung = [
         tag("p", tag("strong", f"The monitor rang: {text}"), class_="alarm")
         for text in alarms(entry)
     ]
-    return tag("div", verdict(entry), _reservation(entry), *rung, again, class_="banner")
+    return tag("div", verdict(entry), _reservation(entry), *rung, class_="banner")
 
 
 def _reservation(entry: Entry) -> Markup | None:
@@ -128,39 +131,64 @@ def alarms(entry: Entry) -> list[str]:
 
 
 def _parts(
-    entry: Entry, certificate: Certificate, place: str, detail: Detail
+    entry: Entry, certificate: Certificate, place: str, detail: Detail, made: str
 ) -> Iterator[Markup | None]:
     said = certificate.says
-    yield tag("p", str(said.title), class_="aside")
-    yield tag("div", *_paragraphs(claim_of(certificate)), class_="claim")
-    yield tag("div", *_paragraphs(said.seen))
-    if said.groups:
-        yield _lines(list(map(str, said.groups)), detail.groups)
-    yield tag("div", *_paragraphs([*said.notes, *certificate.draw_lines()]))
-    yield _checklist(certificate.assumed(), place)
-    yield _heading("What was counted and decided")
-    yield pairs(certificate.by.numbers(certificate))
-    yield _heading("Who and what")
-    yield pairs(_origin(certificate, entry.claim), class_="wide")
-    shown = islice(certificate.figures(), detail.figures)
-    figures = [figure_html(figure, rows=detail.rows) for figure in shown]
-    if isinstance(entry.explorer, Explorer) and detail.figures:
-        cost = trade_off(entry.explorer)
-        figures += [] if cost is None else [figure_html(cost)]
-    if figures:
-        yield _heading("Figures")
+    plain = [part for part in (said.plain, said.costs, *said.refused) if part is not None]
+    yield tag("div", *_paragraphs(plain), class_="claim")
+    if said.table and detail.rows:
+        head, *rows = said.table
+        caption = str(said.caption) if said.caption else "The interval of each bin that holds rows"
+        yield table(caption, head, rows[: detail.rows])
+    if shown := entry.figures[: detail.figures]:
+        figures = [figure_html(figure, rows=detail.rows) for figure in shown]
         yield tag("div", *figures, class_="figures")
         left = _groups(certificate) - detail.figures
         if left > 0:
             yield tag("p", f"{left:,} more groups have no figure here; the file has them all.")
     for monitor in entry.monitors:
         yield from _monitor(monitor, detail)
+    yield _heading("The claim in full")
+    exact = [part for part in (said.rule, said.promise) if part is not None]
+    yield tag("div", *_paragraphs([said.title, *exact, *said.seen]))
+    if said.groups:
+        yield _lines(list(map(str, said.groups)), detail.groups)
+    yield tag("div", *_paragraphs([*said.notes, *certificate.draw_lines()]))
+    yield pairs([*certificate.by.numbers(certificate), *_seeds(certificate)])
+    yield _checklist(certificate.assumed(), place)
+    if meant := certificate.definitions():
+        yield _heading("What the words mean")
+        yield _lines(meant, len(meant))
     if detail.explorers:
-        yield explorer_html(entry.explorer, place)
+        cost = trade_off(entry.explorer) if isinstance(entry.explorer, Explorer) else None
+        drawn = None if cost is None else tag("div", figure_html(cost), class_="figures")
+        yield explorer_html(entry.explorer, place, drawn)
+    yield _heading("Where it comes from")
+    yield tag(
+        "p",
+        f"Verified when this page was made, {made}: recomputed from its own counts, without a "
+        "difference. That does not show that the counts are those of the data, nor that this page "
+        "is genuine.",
+        tag("code", f" {to_verify([entry])}") if entry.source is not None else None,
+    )
+    yield pairs(_origin(entry, certificate), class_="wide")
 
 
-def _origin(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[str, str]]:
-    """Who made the certificate, of what, and when; and what it is known by again."""
+def to_verify(entries: Sequence[Entry]) -> str:
+    """The command that verifies the files of a page."""
+    named = [shlex.quote(str(one.source)) for one in entries if one.source is not None]
+    return "pacbound verify " + (" ".join(named) if 0 < len(named) <= 3 else "CERTIFICATE...")
+
+
+def _seeds(certificate: Certificate) -> list[tuple[str, str]]:
+    """What was drawn or tossed by which seed."""
+    drawn, graded = certificate.draw, certificate.graded
+    found = [] if drawn is None or drawn.seed is None else [("Seed of the draw", f"{drawn.seed}")]
+    return found + ([] if graded is None else [("Seed of the coins", f"{graded.seed}")])
+
+
+def _origin(entry: Entry, certificate: Certificate) -> list[tuple[str, str]]:
+    """Who made the certificate, of what, and when; and at the end what tells it from others."""
     origin = certificate.provenance.to_dict()
     sources = list(origin["sources"])
     listed = ", ".join(sources[:5]) + (
@@ -170,25 +198,19 @@ def _origin(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[s
     samples = [origin["sample"]] if "sample" in origin else []
     samples += [f"{name} ({claim})" for claim, name in origin.get("samples", {}).items()]
     return [
-        *((in_short(key), text) for key, text in origin.get("about", {}).items()),
+        ("File", "" if entry.source is None else str(entry.source)),
         ("Made", f"{origin['created']}, by pacbound {origin['version']}"),
         ("Columns", columns),
         *([("Sample, as its maker calls it", ", ".join(samples))] if samples else []),
+        ("Procedure", str(entry.claim["procedure"])),
         ("Sources", listed),
         *(
             (f"Digest of the {role} names", taken)
             for role, taken in origin.get("drawn_by", {}).items()
         ),
-        ("Procedure", str(claim["procedure"])),
         ("Digest of the claim", certificate.claim_digest),
         ("Digest of the counts", certificate.counts_digest),
     ]
-
-
-def claim_of(certificate: Certificate) -> list[str]:
-    """What is claimed, or why nothing is."""
-    said = certificate.says
-    return [str(part) for part in (*said.refused, said.rule, said.promise) if part is not None]
 
 
 def _paragraphs(sentences: Iterable[Any]) -> Iterator[Markup]:

@@ -24,15 +24,24 @@ from pacbound.errors import InvalidValueError
 from pacbound.explorable import Explorable
 from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.report import palette
-from pacbound.report.page.entries import Entry, Source, add_monitors, entries_of
+from pacbound.report.page.entries import (
+    MOST_FIGURES,
+    Entry,
+    Source,
+    add_monitors,
+    entries_of,
+)
 from pacbound.report.page.explorer import SECONDS, explorable, explored, longest
 from pacbound.report.page.markup import Markup, in_short, joined, table, tag
-from pacbound.report.page.section import Detail, alarms, claim_of, section, status, verdict
+from pacbound.report.page.section import Detail, alarms, section, status, to_verify, verdict
 from pacbound.says import exact
 from pacbound.version import VERSION
 
 # Bytes. A page is sent by mail and opened on phones.
 LARGEST_PAGE: Final = 500_000
+
+# Lines of groups in the summary of one certificate.
+MOST_GROUPS: Final = 10
 
 # What the explorers of all certificates may take, by their own account.
 _SECONDS_IN_ALL: Final = 20.0
@@ -41,7 +50,7 @@ _SECONDS_IN_ALL: Final = 20.0
 # A monitor, or the path of its state.
 Watching: TypeAlias = Monitor | BundleMonitor | str | os.PathLike[str]
 _DETAILS: Final = (
-    Detail(figures=6, rows=40, groups=50, explorers=True),
+    Detail(figures=MOST_FIGURES, rows=40, groups=50, explorers=True),
     Detail(figures=2, rows=12, groups=20, explorers=True),
     Detail(figures=1, rows=6, groups=5, explorers=False),
     Detail(figures=0, rows=0, groups=3, explorers=False),
@@ -263,7 +272,7 @@ def _document(entries: Sequence[Entry], detail: Detail, *, title: str, made: str
     ]
     body = [
         tag("a", "Skip to the certificates", href="#certificates", class_="skip"),
-        tag("header", _heading(title, made, len(entries)), _theme()),
+        tag("header", _heading(title, made, entries), _theme()),
         tag("main", _summary(entries, places), *sections, id="certificates"),
         tag("script", Markup(_script())),
     ]
@@ -288,10 +297,12 @@ def _head(title: str) -> list[Markup]:
     ]
 
 
-def _heading(title: str, made: str, count: int) -> Markup:
-    of = "one certificate" if count == 1 else f"{count:,} certificates"
-    said = f"A report on {of}, made {made} by pacbound {VERSION}."
-    return tag("div", tag("h1", title), tag("p", said, class_="aside"))
+def _heading(title: str, made: str, entries: Sequence[Entry]) -> Markup:
+    of = "one certificate" if len(entries) == 1 else f"{len(entries):,} certificates"
+    said = f"A report on {of}, made {made} by pacbound {VERSION}. "
+    warned = "This page is no evidence, since anyone can write one. Verify the file itself: "
+    command = tag("code", to_verify(entries))
+    return tag("div", tag("h1", title), tag("p", said, warned, command, class_="aside"))
 
 
 def _theme() -> Markup:
@@ -313,15 +324,15 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
     )
     rows = [
         (
-            tag("a", in_short(entry.name), href=f"#{place}"),
-            entry.kind or "unknown",
+            tag("a", in_short(entry.title), href=f"#{place}"),
             joined([verdict(entry), _alarm(entry)]),
             _delta(entry),
-            _in_a_sentence(entry),
+            _in_plain_words(entry),
+            "" if entry.source is None else in_short(entry.name),
         )
         for entry, place in zip(entries, places, strict=True)
     ]
-    head = ("Certificate", "Kind", "Verdict", "delta", "In short")
+    head = ("Model and claim", "Verdict", "delta", "In plain words", "File")
     return tag(
         "section",
         tag("h2", "Summary", id="summary"),
@@ -347,10 +358,16 @@ def _alarm(entry: Entry) -> Markup | None:
     return tag("strong", " ALARM", class_="verdict bad") if rung else None
 
 
-def _in_a_sentence(entry: Entry) -> Markup:
+def _in_plain_words(entry: Entry) -> Markup:
+    """What is claimed, in each group if there are some; or why nothing is."""
     if entry.certificate is None:
         return joined([in_short(entry.problems[0])])
-    return joined([" ".join(claim_of(entry.certificate)[:2])])
+    said = entry.certificate.says
+    groups = list(map(str, said.groups))
+    shown = [tag("li", line) for line in groups[:MOST_GROUPS]]
+    if len(groups) > MOST_GROUPS:
+        shown.append(tag("li", f"and {len(groups) - MOST_GROUPS:,} more"))
+    return joined([said.in_short, tag("ul", *shown, class_="groups") if shown else None])
 
 
 @cache
