@@ -23,7 +23,7 @@ from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
 from pacbound.claims.assumptions import ASSUMED, DEFINITIONS, described_draw, described_grading
-from pacbound.claims.provenance import Provenance, about_texts, sample_name
+from pacbound.claims.provenance import Provenance, about_texts, sample_name, without_fingerprint
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
 from pacbound.fields import Fields, Values
@@ -185,16 +185,20 @@ class Certificate:
         """What was asked for, by name."""
         return {ask.name: self.values.get(ask.name, ask.default) for ask in self.by.asks}
 
-    @cached_property
+    @property
     def says(self) -> Says:
         """What is claimed, in sentences and quantities."""
+        return self._says
+
+    @cached_property
+    def _says(self) -> Says:
         return self.by.says(self)
 
     @property
     def called(self) -> str:
         """The model, if its maker names one, and the claim in a few words."""
-        model = self.own_about().get("model")
-        return f"{'' if model is None else f'{model}: '}{self.says.heading}"
+        model = without_fingerprint(self.own_about().get("model", ""))
+        return f"{f'{model}: ' if model else ''}{self.says.heading}"
 
     @property
     def inside(self) -> Mapping[str, Certificate]:

@@ -36,6 +36,7 @@ NOTES = ("too few to tell", "unrelated")
 _ANSWER = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14} .{0,200}", re.DOTALL)
 
 _LISTED_SOURCES = 1000
+_FINGERPRINT = re.compile(r"/? \([\d,]+ (?:files, [\d,]+ )?bytes, sha256:[0-9a-f]{64}\)$")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 _EXAMPLE = 'for example {"model": "resnet50 of 3 May", "dataset": Path("test.csv")}'
@@ -294,6 +295,11 @@ def about_texts(about: Mapping[str, Any] | None) -> dict[str, str]:
             "file, and name that by its path."
         )
     return {_checked_name(name): _text_of(name, value) for name, value in about.items()}
+
+
+def without_fingerprint(text: str) -> str:
+    """What a text of `about` names, without the size and the SHA-256 of a file or folder."""
+    return _FINGERPRINT.sub("", text)
 
 
 def _checked_name(name: Any) -> str:

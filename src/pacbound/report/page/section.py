@@ -35,8 +35,8 @@ def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
     inside: list[Markup | None] = [_banner(entry)]
     if entry.certificate is not None:
         about = sorted(entry.certificate.own_about().items())
-        # The heading names the model.
-        about = [(name, text) for name, text in about if name != "model"]
+        # The heading names the model; of a file, the fingerprint stands here.
+        about = [(name, text) for name, text in about if not entry.title.startswith(f"{text}: ")]
         inside = [_about(about), *inside, *_parts(entry, entry.certificate, place, detail, made)]
     members = [
         section(member, f"{place}-{number}", detail, made)
