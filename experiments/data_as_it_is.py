@@ -1,5 +1,5 @@
-"""Data as it really is: claims that count rows as independent draws of the law of use where they
-are not, and the same claims on rows that were drawn first; rare positives; planned looks.
+"""Claims that count rows as independent draws of the law of use where they are not, and the same
+claims on rows that were drawn first; rare positives; planned looks.
 
     python -m experiments.data_as_it_is            # writes results/data_as_it_is.*
     python -m experiments.data_as_it_is --quick --out FOLDER
@@ -227,7 +227,7 @@ def markdown(record: dict[str, Any]) -> str:
             for row in record["wrong_claims"]
         ),
     )
-    return f"""# Data as it really is
+    return f"""# Clusters, shift and rare positives
 
 Written by `{record["command"]}`. Rows are simulated, delta = {DELTA}. Every claim was made on the same rows twice: as they are, as if they were independent draws of the law of use, and drawn first, by clusters or weights. `chance` is the probability of so many wrong claims, or more, if each were wrong with probability delta.
 

@@ -1,4 +1,4 @@
-"""`--clusters`, `--weights` and `pacbound stratify`: data as it really is, on the command line."""
+"""`--clusters`, `--weights` and `pacbound stratify` on the command line."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Sources: data as it lies, opened and delivered. They know nothing of what rows are counted for.
+"""Sources open rows and deliver them. They know nothing of what rows are counted for.
 
 A source delivers rows that stay in an engine, as a frame, or rows in batches, and names files by
 what is in them.
