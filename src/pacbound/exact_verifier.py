@@ -1,6 +1,6 @@
 """Checks pacbound certificates with Python's standard library alone.
 
-    python -I -S verify_certificate.py [--json] [--patient] CERTIFICATE...
+    python verify_certificate.py [--json] [--patient] CERTIFICATE...
 
 This is one file, the same as `tools/verify_certificate.py`, which can be copied anywhere. It shares
 nothing with the package that wrote the certificate. It follows the pages `docs/proofs.md` and
@@ -2415,7 +2415,11 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
     report.checked.append(f"the digests of {', '.join(sorted(found))}")
     with localcontext(CONTEXT):
         _check_claim(claim, report)
-    report.trusted += ["that the assumptions hold", "where the data come from"]
+    report.trusted += [
+        "that the assumptions hold",
+        "where the data come from",
+        "what the certificate is about, when it was made, and that this is in use",
+    ]
     return report
 
 
@@ -2558,6 +2562,152 @@ STOPPED_IDS = ("stopped-by-drawn-labels", "stopped-by-clusters", "clusters-befor
 _ABOUT_ROWS = ("independent-rows", "independent-rollouts")
 
 
+# What the names stand for, in the sentences of the package.
+ASSUMED = """\
+independent-rows: The rows are independent draws from the data the model will meet in use.
+independent-rows-weighted: The rows are independent draws from one distribution, and the weights
+  turn it into that of the data the model will meet in use.
+untouched-rows: No row was used for training, tuning or choosing the model.
+asked-beforehand: What was asked for was fixed before any label was seen.
+rows-beforehand: The number of rows was fixed before any label was seen.
+starts-from-elsewhere: Where the walk may start was fixed without these rows, from unlabelled
+  scores that are not theirs.
+bins-beforehand: The bins were fixed before any label was seen.
+claims-beforehand: What is claimed, and how delta is shared, was fixed before any label was seen.
+size-beforehand: The number of rows was fixed before any label was seen, and every drawn row is
+  counted.
+labels-where-models-differ: Labels are missing only where all predictions agree.
+labels-may-be-missing: Labels may be missing in any row and for any reason; each that is missing
+  where the answer differs from the slow model's counts as a loss.
+labels-as-they-are: A label does not depend on whether, when or why it was asked for, and none was
+  changed after it was seen.
+size-without-answers: The number of rows was fixed beforehand, or by a rule that sees no answer,
+  score or label, and every drawn row is counted.
+unknown-counts-against-new: Labels and answers may be missing in any row and for any reason; what
+  is not known counts against the new model.
+net-loss-of-new: What is certified is xi, for each candidate that passes: the accuracy lost against
+  the old model, gains offsetting losses, over all data of use, or in each group that is named.
+all-before-comparing: xi, delta and the number of rows were fixed before the answers of the models
+  were compared, and every drawn row is counted.
+differ-beforehand: That the claim is about answers that differ was fixed before the answers of the
+  models were compared. If another claim about the same rows may be published in its place, their
+  deltas add up.
+declared-by-a-fold: The models, their order and the sequence of thresholds were chosen without
+  these rows: on a fold that was drawn by a seed, before any row was looked at.
+net-loss: What is certified is xi: the accuracy lost against the slow model over all data of use,
+  gains offsetting losses.
+answers-that-differ: What is certified is xi: the share of all answers that differ from the slow
+  model's, over all data of use. Labels have no part in it.
+net-loss-in-groups: What is certified is xi, for each group that is named: the accuracy lost
+  against the slow model among its rows, gains offsetting losses.
+answers-that-differ-in-groups: What is certified is xi, for each group that is named: the share of
+  the answers to its rows that differ from the slow model's. Labels have no part in it.
+other-groups-open: Nothing is said about rows that are in no group that is named.
+exits-at-threshold: A row exits early if its score, in float64, is at or above the threshold.
+exits-at-own-threshold: A row exits early if its score, in float64, is at or above the threshold of
+  its group; a row of a group that is not named never does.
+groups-beforehand: The groups were fixed before any label was seen.
+groups-before-comparing: The groups were fixed before the answers of the models were compared.
+same-type-in-use: In use the model computes probabilities in the type that was counted; they are
+  compared with the threshold as float64.
+not-selected-by-score: No row was chosen for labelling by its score.
+stopped-without-scores: When to stop labelling was decided without sight of the scores.
+stopped-by-drawn-labels: When to stop was decided between clusters, by nothing but the labels of
+  the drawn rows.
+stopped-by-clusters: When to stop was decided between clusters, without sight of the scores,
+  knowing of each completed cluster only whether it has a row of the kind that is drawn, and not
+  how many.
+clusters-beforehand: The number of clusters was fixed before any score or label was seen.
+looks-beforehand: The looks were fixed before the first row was labelled; each counts all rows up
+  to it, in the order in which they were drawn.
+compared-in-float64: In use scores are compared with the threshold as float64.
+independent-rollouts: The rollouts are of the policy without its shield: independent draws from
+  what will be met in use (rooms, starts, noise).
+independent-rollouts-weighted: The rollouts are of the policy without its shield: independent draws
+  from one distribution, and the weights turn it into that of what will be met in use.
+number-beforehand: The number of rollouts was fixed beforehand.
+looks-at-rollouts: The looks were fixed before the first rollout; each counts all rollouts up to
+  it, in the order in which they were started.
+every-rollout-counts: Every rollout that was started is counted; one that was lost, or whose backup
+  fails at the start, is unsafe with the score -inf.
+lost-rollouts-alarm: Every rollout that was started is counted; one that was lost, or whose backup
+  fails at the start, has the score -inf and counts as a safe one that raises an alarm.
+score-up-to-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
+  the running maximum of the danger up to there.
+score-at-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
+  the danger there, or the maximum up to there.
+score-of-whole-rollout: A rollout is safe if it has no un-recoverable state; its score is the
+  maximum of the danger over the whole rollout, and 1 if a reading of the danger failed.
+one-simulated-backup: Whether a state is un-recoverable is judged by one simulation of the backup
+  per step, and the simulator behaves as the world does.
+every-fork-counts: Every rollout that was started is counted; a fork that was lost or did not end
+  is unsafe on its interval, a lost rollout above the highest danger that it had reached.
+forks-have-own-noise: Each fork is one simulation of the backup, with noise that is independent of
+  all that led there: never begun again from the seed of the rollout.
+fork-is-shielded-rollout: A rollout forks wherever the running maximum of its danger rises, with
+  the observation that was read there, and the simulator behaves as the world does.
+shield-latches: The shield fires once the danger is at or above the threshold, and stays fired
+  until reset.
+rollouts-under-shield: The rollouts are of the policy with its shield on, at the threshold of their
+  drive: independent draws from what will be met in use (rooms, starts, noise). Where a threshold
+  was chosen after an earlier drive, its rollouts are new.
+drives-beforehand: The threshold and the number of rollouts of each drive were fixed before its
+  first rollout; the drives are those that were driven, in their order, and none was driven again.
+every-driven-rollout-counts: Every rollout that was started is counted in its drive; one that was
+  lost is unsafe.
+only-this-threshold: What is certified is xi, under a shield at this one threshold: at no other,
+  not even a lower one.
+independent-clusters: The clusters are independent draws from those that will be met in use; all
+  rows of a cluster are in one count.
+claim-per-cluster: One row was drawn from each cluster, so the claim is about a random row of a
+  random cluster: a large cluster weighs no more than a small one.
+claim-per-row-of-clusters: One row was drawn from each cluster and kept with probability size /
+  bound, so the claim is about a random row. The bound holds for every cluster, and was fixed
+  beforehand.
+claim-per-cluster-with-trials: One row of the kind that the claim counts (of a recall, one
+  positive) was drawn from each cluster that has any, so the claim is about a random row of this
+  kind of a random cluster that has one: a cluster with many weighs no more than one with few.
+claim-per-trial-of-clusters: One row of the kind that the claim counts (of a recall, one positive)
+  was drawn from each cluster that has any, and kept with probability number of such rows / bound,
+  so the claim is about a random row of this kind. The bound holds for every cluster, and was fixed
+  beforehand.
+one-seed: The draw went by the seed and by names alone, and no other seed and no other spelling of
+  the names was tried.
+exact-weights: The weights are exactly proportional to the density of the target over that of the
+  rows, depend on inputs only, and nowhere exceed the bound, which was fixed beforehand. Estimated
+  weights carry no guarantee.
+same-labels-given-inputs: Labels given inputs are distributed alike in both.
+strata-beforehand: How many rows of each bin were labelled was fixed before any label was seen, and
+  the rows of a bin were chosen by a key alone.
+strata-shares: Shares of rows, and averages over rows, are those of the labels bought, not of use.
+graded-by-coins: Answers were graded, and the grade of each, as a share of the scale, is the chance
+  of the coin that made it right or wrong: the claim is about the mean quality, as graded, where it
+  speaks of accuracy or of wrong answers, and of grades where it speaks of labels; a missing grade
+  counts as the worst that it can be. delta is over rows and coins. Coins go by the seed and the
+  ids of rows alone, no other seed was tried, and no grade was given or changed with sight of a
+  coin.
+records-before-the-sample: The records, their scores and the fast model's answers were fixed before
+  the sample was drawn; nothing is assumed about where they come from.
+one-permutation: The sample is the beginning of one random permutation, drawn once: no second one
+  was drawn after the slow model's answers to the first were seen.
+answers-whatever-is-asked: The slow model's answer to a record does not depend on which records it
+  is asked about.
+sample-before-asking: xi, delta and the size of the sample were fixed before the slow model was
+  asked.
+all-of-each-claim: What each claim assumes holds, for each of them.
+claims-and-shares-beforehand: Which claims are made, and their shares of delta, were fixed before
+  the data were looked at.
+"""
+# Of these, what says no more than what a claim means.
+MEANT = """
+    labels-may-be-missing unknown-counts-against-new net-loss-of-new net-loss
+    answers-that-differ net-loss-in-groups answers-that-differ-in-groups other-groups-open
+    exits-at-threshold exits-at-own-threshold score-up-to-unrecoverable score-at-unrecoverable
+    score-of-whole-rollout shield-latches only-this-threshold claim-per-cluster
+    claim-per-cluster-with-trials strata-shares
+"""
+
+
 def _require_ids(claim: Part) -> None:
     """The names of what is assumed are those of the procedure, of groups, and of the draw."""
     known = ASSUMED_IDS.get(claim.get("procedure", str))
@@ -2584,6 +2734,8 @@ def _require_ids(claim: Part) -> None:
             stopped = STOPPED_IDS[min(len(among), 2)]
             ids = [stopped if name == "stopped-without-scores" else name for name in ids]
             ids = ["independent-clusters", *(name for name in ids if name not in _ABOUT_ROWS)]
+        elif by == "weights":
+            ids = [f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids]
         ids += added.split()
     if "graded" in claim.value:
         ids.append("graded-by-coins")
@@ -2607,7 +2759,7 @@ def _check_claim(claim: Part, report: Report) -> None:
             return
         if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
-            report.trusted.append("how rows were drawn")
+            report.trusted.append("how rows were drawn, and that no other seed was tried")
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
             report.trusted.append("how outcomes were graded, and the coins that were tossed")
@@ -2736,7 +2888,61 @@ def check_file(path: str, *, patient: bool = False) -> tuple[int, dict[str, Any]
     known = {key: claim[key] for key in ("kind", "procedure")}
     # Whoever reads only this must not act on a claim that is not valid.
     known["certified"] = ok and claim["certified"]
-    return int(not ok), {"certificate": path, "ok": ok, **known, **said}
+    told = {"claim": told_claim(claim), **told_names(claim)} if ok else {}
+    return int(not ok), {"certificate": path, "ok": ok, **known, **told, **said}
+
+
+def told_claim(claim: dict[str, Any]) -> dict[str, Any]:
+    """What is claimed: what was asked for and decided, and by which seeds, without the counts."""
+    if claim["kind"] == "bundle":
+        members = {name: told_claim(one) for name, one in claim["claims"].items()}
+        return {"kind": "bundle", "delta": claim["delta"], "claims": members}
+    alone = claim.get("scope", "top") == "top"
+    left = {"procedure", *(["scope", *ABOUT_GROUPS] if alone else [])}
+    keys = ["kind", "certified", *COUNTED[claim["kind"]].split(), *DECIDED]
+    plain = {
+        key: claim[key]
+        for key in dict.fromkeys(keys)
+        if key not in left and _is_short(claim.get(key))
+    }
+    by_group = [
+        {key: table[key] for key in ("group", *DECIDED) if _is_short(table.get(key))}
+        for table in claim.get("tables", ())
+    ]
+    if len(by_group) == 1 and "group" not in by_group[0]:
+        plain |= by_group.pop()
+    drawn, graded = claim.get("drawn"), claim.get("graded")
+    return {
+        **plain,
+        **({"groups": by_group} if by_group else {}),
+        **({"draw": {key: drawn[key] for key in ("by", "seed", "bound")}} if drawn else {}),
+        **({"coins": {key: graded[key] for key in ("by", "seed")}} if graded else {}),
+    }
+
+
+ABOUT_GROUPS = ("group_thresholds", "group_verdicts", "small_groups")
+# What follows from counts, and is told, of a claim and of its tables.
+DECIDED = (
+    *("threshold", "thresholds", "lowest", "highest", "tolerated", "allowed", "passed"),
+    *("lower", "upper", "left_out"),
+)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a number, a text, or a list of these."""
+    one = isinstance(value, (bool, int, float, str))
+    return one or (isinstance(value, list) and all(isinstance(x, (int, float, str)) for x in value))
+
+
+def told_names(claim: dict[str, Any]) -> dict[str, list[str]]:
+    """What is assumed and what the words mean, in sentences; those of a bundle's claims, too."""
+    claims = [claim, *claim.get("claims", {}).values()]
+    names = list(dict.fromkeys(name for one in claims for name in one["assumes"]))
+    sentences = dict(line.split(": ", 1) for line in ASSUMED.replace("\n ", "").splitlines())
+    return {
+        "assumed": [sentences[name] for name in names if name not in MEANT.split()],
+        "means": [sentences[name] for name in names if name in MEANT.split()],
+    }
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -2785,10 +2991,37 @@ def described(found: dict[str, Any]) -> list[str]:
     lines = [
         f"{found['certificate']}: {state if found['ok'] else 'NOT VALID'} ({found['procedure']})",
         *(f"  wrong: {line}" for line in found["wrong"]),
+        *(f"  {line}" for line in _told_lines("claim", found.get("claim", {}))),
+        *(f"  assumed: {line}" for line in found.get("assumed", ())),
+        *(f"  means: {line}" for line in found.get("means", ())),
         f"  checked: {'; '.join(found['checked'])}",
         f"  taken on trust: {'; '.join(found['trusted'])}",
     ]
     return [printable(line) for line in lines]
+
+
+def _told_lines(name: str, told: dict[str, Any]) -> Iterator[str]:
+    """What is claimed, a line for each claim and each group."""
+    inner = {key: value for key, value in told.items() if isinstance(value, dict)}
+    groups = told.get("groups", ())
+    parts = [f"{key} {_shown(told[key])}" for key in told if key not in ("groups", *inner)]
+    for key in ("draw", "coins"):
+        by = inner.pop(key, {}).items()
+        parts += [f"{key} {part} {_shown(value)}" for part, value in by if value is not None]
+    if parts:
+        yield f"{name}: {', '.join(parts)}"
+    for table in groups:
+        rest = {key: value for key, value in table.items() if key != "group"}
+        yield from _told_lines(f"{name}, group {table['group']}", rest)
+    for member, one in inner.get("claims", {}).items():
+        yield from _told_lines(f"{name}, {member}", one)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        some = [_shown(one) for one in value[:20]]
+        return f"[{' '.join([*some, '…'] if len(value) > 20 else some)}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def printable(text: str) -> str:

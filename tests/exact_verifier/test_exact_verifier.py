@@ -17,12 +17,14 @@ from tests.kinds import KINDS as TRIED
 
 from pacbound import calibrate, exact_verifier, load_certificate
 from pacbound.claims import KINDS, claim_of
+from pacbound.claims.assumptions import ASSUMED, DEFINITIONS
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import check_document, check_file
 
 ROOT = Path(__file__).parents[2]
-FROZEN = sorted((ROOT / "tests" / "certificate" / "frozen").glob("*.json"))
+FOLDER = ROOT / "tests" / "certificate" / "frozen"
+FROZEN = sorted(FOLDER.glob("*.json"))
 DETERMINED = {
     "batch": "tolerated allowed stop exits asked asked_share certified n",
     "alarm-range": "certified lowest highest",
@@ -68,6 +70,45 @@ def test_a_frozen_certificate_is_valid(path: Path) -> None:
     assert (code, found.get("wrong")) == (0, [])
     assert found["checked"]
     assert found["trusted"]
+
+
+def test_what_is_assumed_is_said_in_the_sentences_of_the_package() -> None:
+    lines = exact_verifier.ASSUMED.replace("\n ", "").splitlines()
+    assert dict(line.split(": ", 1) for line in lines) == ASSUMED
+    assert set(exact_verifier.MEANT.split()) == DEFINITIONS
+
+
+def test_it_says_what_is_claimed_and_assumed_of_what_is_valid_alone(tmp_path: Path) -> None:
+    path = FOLDER / "recall-clusters-1.json"
+    code, found = exact_verifier.check_file(str(path))
+    stored = json.loads(path.read_text(encoding="utf-8"))["claim"]
+    assert code == 0
+    expected = {key: stored[key] for key in ("kind", "target", "delta", "n", "certified")}
+    expected |= {"threshold": stored["tables"][0]["threshold"]}
+    assert expected.items() <= found["claim"].items()
+    assert found["claim"]["draw"]["seed"] == stored["drawn"]["seed"]
+    certificate = load_certificate(path)
+    assert found["assumed"] == certificate.assumed()
+    assert found["means"] == certificate.definitions()
+    said = "\n".join(exact_verifier.described(found))
+    for part in ("kind recall", "target 0.9", "delta 0.05", "n 1141", "draw seed 0"):
+        assert part in said
+    forged = _document(path)
+    forged["claim"]["target"] = 0.95
+    (tmp_path / "forged.json").write_text(json.dumps(forged), encoding="utf-8")
+    code, found = exact_verifier.check_file(str(tmp_path / "forged.json"))
+    assert code == 1
+    assert not {"claim", "assumed", "means"} & found.keys()
+
+
+def test_every_claim_of_a_bundle_and_every_group_has_its_line() -> None:
+    for name, lines in (
+        ("bundle-1", ["claim, brake: kind shield", "claim, confidence: kind calibration"]),
+        ("abstention-groups-1", ["claim, group dusk: threshold +inf"]),
+    ):
+        _, found = exact_verifier.check_file(str(FOLDER / f"{name}.json"))
+        said = "\n".join(exact_verifier.described(found))
+        assert [line for line in lines if line not in said] == []
 
 
 def test_every_procedure_of_the_package_is_known() -> None:

@@ -21,6 +21,10 @@ ASSUMED: Final[Mapping[str, str]] = {
     "independent-rows": (
         "The rows are independent draws from the data the model will meet in use."
     ),
+    "independent-rows-weighted": (
+        "The rows are independent draws from one distribution, and the weights turn it into that "
+        "of the data the model will meet in use."
+    ),
     "untouched-rows": "No row was used for training, tuning or choosing the model.",
     "asked-beforehand": "What was asked for was fixed before any label was seen.",
     "rows-beforehand": "The number of rows was fixed before any label was seen.",
@@ -119,6 +123,10 @@ ASSUMED: Final[Mapping[str, str]] = {
     "independent-rollouts": (
         "The rollouts are of the policy without its shield: independent draws from what will be "
         "met in use (rooms, starts, noise)."
+    ),
+    "independent-rollouts-weighted": (
+        "The rollouts are of the policy without its shield: independent draws from one "
+        "distribution, and the weights turn it into that of what will be met in use."
     ),
     "number-beforehand": "The number of rollouts was fixed beforehand.",
     "looks-at-rollouts": (
@@ -285,7 +293,8 @@ def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
     if drawn.by == "strata":
         return (*ids, "strata-beforehand", "strata-shares")
     if drawn.by == "weights":
-        return (*ids, "exact-weights", "same-labels-given-inputs", "one-seed")
+        weighted = (f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids)
+        return (*weighted, "exact-weights", "same-labels-given-inputs", "one-seed")
     per = _CLAIM_PER[bool(drawn.among), drawn.bound is None]
     stopping = _STOPPED[len(drawn.among)]
     kept = (stopping if name == "stopped-without-scores" else name for name in ids)
