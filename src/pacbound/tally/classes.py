@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, isfinite
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from unicodedata import normalize
 
 import numpy as np
@@ -38,6 +38,9 @@ from pacbound.tally.label_matches import LabelMatches
 
 Class = int | str
 Integers = NDArray[np.int64]
+
+# A column with more distinct values holds no classes, wherever it is counted.
+MOST_CLASSES: Final = 2**20
 
 # Text that usually stands for a missing value, in lower case and without spaces around it.
 MISSING_CODES: Final = frozenset(
@@ -188,6 +191,8 @@ class Vocabulary:
         `name` and `start`, the row that the values begin with, are for the message if one names
         none.
         """
+        if max(len(values.distinct), len(self) // 2) > MOST_CLASSES:
+            refuse_many_classes(name)
         numbers = np.empty(len(values.distinct) + 1, dtype=np.int64)
         numbers[-1] = MISSING
         for place, value in enumerate(values.distinct):
@@ -409,6 +414,18 @@ def not_a_class(where: str, value: Any, why: str, rows: int, rule: ClassRule) ->
     return error(
         f"{said}: expected classes, which are whole numbers below 2**53 or names."
         f"{grade_hint(shown)}"
+    )
+
+
+def refuse_many_classes(name: str) -> NoReturn:
+    """Refuse a column with more distinct values than classes are counted: an id, or a text that is
+    hardly ever the same twice.
+    """
+    raise InvalidValueError(
+        f"{name} holds more than {MOST_CLASSES:,} distinct values: expected classes, so this may "
+        "be the column of an id or of a score. Name the column of class indices or names. If "
+        "answers are free text, compare them first: pass correct= of a column of truth values, or "
+        "for a cascade quality= of columns that are 1 where an answer is right."
     )
 
 

@@ -1,8 +1,8 @@
 """Predictions against labels inside an engine: where two columns name the same class.
 
 What names a class is decided by `pacbound.tally.classes`, on the distinct values of each column,
-which come back first. The engine then compares columns whose values all name classes, by their
-types.
+which come back first, with how many rows of each are right, differ or have a label. The engine
+then counts columns whose values all name classes. Columns are compared by their types.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import (
+    MOST_CLASSES,
     Class,
     ClassRule,
     Evidence,
     NotAClassError,
     not_a_class,
+    refuse_many_classes,
 )
-from pacbound.tally.frames.counting import KeyCounts, counted, extreme
+from pacbound.tally.frames.counting import KeyCounts, counted_each, extreme
 from pacbound.tally.frames.opening import (
     Frame,
     is_number,
@@ -39,9 +41,10 @@ from pacbound.tally.grids import Integers
 
 _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 _VALUE: Final = "value"
-_RIGHT: Final = "right"
-_SLOW_RIGHT: Final = "slow right"
-_DIFFER: Final = "differ"
+_STATE: Final = "state"
+# What a row's state adds up from: some model predicts the label, the slow one does, an exit differs
+# from the slow one, there is a label.
+_RIGHT, _SLOW_RIGHT, _DIFFER, _LABELLED = 1, 2, 4, 8
 _EXACT_FLOATS: Final = 2**53
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
@@ -69,6 +72,14 @@ class ClassColumn:
         """The classes as float64, by way of their text where the engine rounds no integer."""
         return (self.value.cast(nw.String) if self.float_by_text else self.value).cast(nw.Float64)
 
+    @property
+    def key(self) -> nw.Expr:
+        """The classes to count by: all fractions are one value."""
+        if not self.dtype.is_float():
+            return self.value
+        whole, fraction = one_where_whole(self.value) == 1, nw.when(is_number(self.value))
+        return nw.when(whole).then(self.value).otherwise(fraction.then(nw.lit(_FRACTION)))
+
 
 class AnswerColumns:
     """Columns of predictions against a column of labels, if there is one.
@@ -92,12 +103,55 @@ class AnswerColumns:
         ]
         self._truth = None if labels is None else class_column(frame, *labels, rule)
         self._looked_at = 0
-        for column in self._answers:
-            evidence.saw(column.name, self._distinct(column))
-            if len(self._answers) > 1:
-                evidence.slow = column.name
-        if self._truth is not None:
-            evidence.labelled |= self._distinct(self._truth).keys()
+        self._missing: dict[str, int] = {}
+        columns = [*self._answers, *([] if self._truth is None else [self._truth])]
+        tables = counted_each(
+            frame,
+            [column.key for column in columns],
+            {} if self._truth is None else {_STATE: self._state()},
+            most=2 * MOST_CLASSES,
+        )
+        self._refuse_many([column.name for column in columns], tables)
+        for column, table in zip(columns, tables, strict=True):
+            self._see(column, list(self._read(column, table)))
+
+    def _state(self) -> nw.Expr:
+        """What labels are held against of each row, in one number."""
+        right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
+        state = one_where(right > 0) * _RIGHT + one_where(self.unlabelled) * -_LABELLED + _LABELLED
+        if not self.agree:
+            return state
+        differ = reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
+        return state + one_where(self.right[-1]) * _SLOW_RIGHT + one_where(differ) * _DIFFER
+
+    def _see(self, column: ClassColumn, read: Sequence[tuple[Class, int, int]]) -> None:
+        """Let the evidence take in the classes of a column, each with a state and its rows: the
+        labels that equal none of the predictions of their row, where that matters, those that only
+        an exit predicts, and how often labels match the slow model.
+        """
+        evidence = self._evidence
+        if column is not self._truth:
+            evidence.saw(column.name, (found for found, _, _ in read))
+            if not self.agree:
+                return
+            evidence.slow = column.name
+            if column is self._answers[-1]:
+                for found, state, rows in read:
+                    if state & _LABELLED:
+                        evidence.met[bool(state & _DIFFER)].slow[found] += rows
+            return
+        evidence.labelled |= {found for found, _, _ in read}
+        for found, state, rows in read:
+            if not self.agree:
+                if not state & _RIGHT:
+                    evidence.unmatched[found] += rows
+                continue
+            met = evidence.met[bool(state & _DIFFER)]
+            met.labels[found] += rows
+            if state & _SLOW_RIGHT:
+                met.both[found] += rows
+            elif state & _DIFFER:
+                (evidence.gained if state & _RIGHT else evidence.unmatched)[found] += rows
 
     @property
     def agree(self) -> list[nw.Expr]:
@@ -176,81 +230,43 @@ class AnswerColumns:
             )
         return codes
 
-    def witness(self) -> None:
-        """Count the labels that equal none of the predictions of their row, where that matters,
-        those that only an exit predicts, and how often labels match the slow model.
-        """
-        if self._truth is None:
-            return
-        has_label = ~self._truth.value.is_null()
-        right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
-        keys = {_VALUE: self._truth.value, _RIGHT: one_where(right > 0)}
-        if not self.agree:
-            wrong = (one_where(self.right[-1]) == 0) & has_label
-            found = counted(self._frame.filter(wrong), keys)
-            for label, rows in self._read(found):
-                self._evidence.unmatched[label] += rows
-            return
-        differ = reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
-        keys |= {_SLOW_RIGHT: one_where(self.right[-1]), _DIFFER: one_where(differ)}
-        labelled = self._frame.filter(has_label)
-        found = counted(labelled, keys)
-        any_right, slow_right, differs = (
-            (found.numbers(key) == 1).tolist() for key in (_RIGHT, _SLOW_RIGHT, _DIFFER)
-        )
-        for place, (label, rows) in enumerate(self._read(found)):
-            met = self._evidence.met[differs[place]]
-            met.labels[label] += rows
-            if slow_right[place]:
-                met.both[label] += rows
-            elif differs[place]:
-                counts = self._evidence.gained if any_right[place] else self._evidence.unmatched
-                counts[label] += rows
-        said = counted(labelled, {_VALUE: self._answers[-1].value, _DIFFER: one_where(differ)})
-        differs = (said.numbers(_DIFFER) == 1).tolist()
-        for place, (predicted, rows) in enumerate(self._read(said)):
-            self._evidence.met[differs[place]].slow[predicted] += rows
-
-    def _read(self, found: KeyCounts) -> Iterator[tuple[Class, int]]:
-        """The classes that were counted under a key, all of which were looked at before, and their
-        rows.
-        """
-        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
-            read = self._rule.read(value, typed=True)
-            if read is None:
-                raise InvalidValueError(
-                    f"A class that was there is missing now ({value!r}): a stream can be read only "
-                    "once. Load it first."
-                )
-            yield read, rows
-
-    def _distinct(self, column: ClassColumn) -> Counter[Class]:
-        """The classes of a column, with their rows."""
-        key = column.value
-        if column.dtype.is_float():
-            key = (
-                nw.when(one_where_whole(key) == 1)
-                .then(key)
-                .otherwise(nw.when(is_number(key)).then(nw.lit(_FRACTION)))
-            )
-        found = counted(self._frame, {_VALUE: key})
-        self._looked_at += int(found.rows.sum())
-        classes: Counter[Class] = Counter()
-        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
+    def _read(self, column: ClassColumn, table: KeyCounts) -> Iterator[tuple[Class, int, int]]:
+        """The classes of a column with the state of their rows, and how many rows that are."""
+        self._looked_at += int(table.rows.sum())
+        self._missing[column.name] = 0
+        states = table.keys.get(_STATE, np.zeros(len(table.rows), dtype=np.int64))
+        known: dict[Any, Class | None] = {}
+        for value, state, rows in zip(
+            table.keys[_VALUE].tolist(), states.tolist(), table.rows.tolist(), strict=True
+        ):
             if is_missing(value):
+                self._missing[column.name] += rows
                 continue
-            try:
-                read = self._rule.read(value, typed=True)
-            except NotAClassError as error:
-                shown = self._example(column) if value == _FRACTION else value
-                raise not_a_class(column.name, shown, str(error), rows, self._rule) from None
-            if read is not None:
-                classes[read] += rows
-        if classes and not column.comparable:
+            if value not in known:
+                known[value] = self._class_of(column, value, table)
+            found = known[value]
+            if found is not None:
+                yield found, state, rows
+
+    def _class_of(self, column: ClassColumn, value: Any, table: KeyCounts) -> Class | None:
+        try:
+            read = self._rule.read(value, typed=True)
+        except NotAClassError as error:
+            shown = self._example(column) if value == _FRACTION else value
+            rows = table.rows_where(np.array([other == value for other in table.keys[_VALUE]]))
+            raise not_a_class(column.name, shown, str(error), rows, self._rule) from None
+        if not column.comparable:
             raise InvalidTypeError(
                 f"{column.name} has type {column.dtype}: expected class indices or names."
             )
-        return classes
+        return read
+
+    def _refuse_many(self, names: Sequence[str], tables: Sequence[KeyCounts]) -> None:
+        """Refuse a column with too many distinct values: of what came back, the one with most."""
+        distinct = [len(set(table.keys[_VALUE].tolist())) for table in tables]
+        most = max(distinct)
+        if most > MOST_CLASSES or sum(map(len, (t.rows for t in tables))) > 2 * MOST_CLASSES:
+            refuse_many_classes(names[distinct.index(most)])
 
     def _example(self, column: ClassColumn) -> Any:
         fraction = is_number(column.value) & (one_where_whole(column.value) == 0)
@@ -258,8 +274,7 @@ class AnswerColumns:
 
     def _refuse_missing_predictions(self) -> None:
         for column in self._answers:
-            found = counted(self._frame, {_VALUE: one_where(column.value.is_null())})
-            missing = found.rows_where(found.numbers(_VALUE) == 1)
+            missing = self._missing[column.name]
             if missing:
                 raise InvalidValueError(
                     f"{column.name} has {missing} missing values (null or NaN): every model must "

@@ -4,9 +4,10 @@ drawn one by one before they are counted, and counts are not enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from importlib.util import find_spec
+from math import inf, nan
 from typing import Any
 
 import narwhals as nw
@@ -21,6 +22,7 @@ from pacbound.tally.grids import Floats, Integers
 
 _ROWS = "rows"
 _VALUE = "value"
+_COLUMN = "column"
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,64 @@ class KeyCounts:
         return int(self.rows[chosen].sum())
 
 
-def counted(frame: Frame, keys: Mapping[str, nw.Expr]) -> KeyCounts:
-    """How many rows have each combination of the keys."""
+def counted(
+    frame: Frame, keys: Mapping[str, nw.Expr], *, most: int | None = None
+) -> KeyCounts:
+    """How many rows have each combination of the keys; of more than `most`, one more comes back."""
     # Named before they are grouped by: some engines cast inside an aggregation with a warning, or
     # not at all.
     named = frame.select(*[expression.alias(name) for name, expression in keys.items()])
-    found = collected(named.group_by(*keys).agg(nw.len().alias(_ROWS)))
+    counts = named.group_by(*keys).agg(nw.len().alias(_ROWS))
+    found = collected(counts if most is None else counts.head(most + 1))
     return KeyCounts({name: found[name] for name in keys}, found[_ROWS].astype(np.int64))
+
+
+def counted_each(
+    frame: Frame, values: Sequence[nw.Expr], beside: Mapping[str, nw.Expr], *, most: int
+) -> list[KeyCounts]:
+    """How many rows have each of the `values`, for one column after the other, together with the
+    keys `beside` them; of more than `most` in all, only some come back.
+
+    Spark looks at the rows once for all columns: a pass there may read them over a network, or
+    compute them. The other engines are as fast column by column, and stay with the types.
+    """
+    keys = {_VALUE: nw.col(_VALUE), **{name: nw.col(name) for name in beside}}
+    if not frame.implementation.is_spark_like():
+        parts = [frame.select(value.alias(_VALUE), **beside) for value in values]
+        return [counted(part, keys, most=most) for part in parts]
+    columns = {str(place): value for place, value in enumerate(values)}
+    types = frame.select(**columns).collect_schema()
+    # One column can hold them all only if they have one type.
+    same = all(dtype.is_integer() for dtype in types.values())
+    plain = {
+        name: value.cast(nw.Int64) if same else _as_text(value, types[name])
+        for name, value in columns.items()
+    }
+    flat = frame.select(**beside, **plain).unpivot(
+        list(plain), index=list(beside), variable_name=_COLUMN, value_name=_VALUE
+    )
+    found = counted(flat, {_COLUMN: nw.col(_COLUMN), **keys}, most=most)
+    return [_of_column(found, name, None if same else types[name]) for name in columns]
+
+
+def _as_text(value: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr:
+    """Whole numbers, and infinity, and names, as text that `_from_text` reads."""
+    if not dtype.is_float():
+        return value.cast(nw.String)
+    is_finite = (value > -inf) & (value < inf)
+    infinite = nw.when(value == inf).then(nw.lit("inf"))
+    return nw.when(is_finite).then(value.cast(nw.Int64).cast(nw.String)).otherwise(infinite)
+
+
+def _of_column(found: KeyCounts, name: str, dtype: nw.dtypes.DType | None) -> KeyCounts:
+    """Of what was counted for several columns, the part of one, with its own type."""
+    own = found.keys[_COLUMN] == name
+    keys = {key: found.keys[key][own] for key in found.keys if key != _COLUMN}
+    if dtype is not None and dtype.is_numeric():
+        kind = float if dtype.is_float() else int
+        read = [None if is_missing(text) else kind(text) for text in keys[_VALUE].tolist()]
+        keys[_VALUE] = np.array(read, dtype=object)
+    return KeyCounts(keys, found.rows[own])
 
 
 def extreme(frame: Frame, value: nw.Expr, condition: nw.Expr, *, greatest: bool) -> Any:
@@ -77,15 +130,24 @@ def collected(frame: Frame, *, in_order: bool = False) -> dict[str, NDArray[Any]
     if engine.is_duckdb():
         return {name: _with_none(column) for name, column in native.fetchnumpy().items()}
     if engine.is_spark_like():
-        rows = [tuple(row) for row in native.collect()]
-        columns = zip(*rows, strict=True) if rows else ((),) * len(native.columns)
-        return {
-            name: np.array(column, dtype=object)
-            for name, column in zip(native.columns, columns, strict=True)
-        }
+        return _collected_by_spark(native)
     streams = engine.is_polars() and not in_order
     found = frame.collect(engine="streaming") if streams else frame.collect()
     return {name: _with_gaps(column) for name, column in found.to_dict(as_series=True).items()}
+
+
+def _collected_by_spark(native: Any) -> dict[str, NDArray[Any]]:
+    if find_spec("pyarrow") is not None:
+        # Rows as Python objects take ten times the memory.
+        table = native.toArrow()
+        columns = {name: nw.from_native(table[name], series_only=True) for name in native.columns}
+        return {name: _with_gaps(column) for name, column in columns.items()}
+    rows = [tuple(row) for row in native.collect()]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(native.columns)
+    return {
+        name: np.array(column, dtype=object)
+        for name, column in zip(native.columns, columns, strict=True)
+    }
 
 
 def _with_gaps(column: nw.Series[Any]) -> NDArray[Any]:

@@ -287,7 +287,6 @@ class CascadeQuestion(Question):
         counts = rows.count(keys)
         outcomes = answers.checked(counts, "outcome")
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
-        answers.witness()
         return self._counted_inside(rows, counts, cells, outcomes)
 
     def _slots(self, role: str) -> list[str]:

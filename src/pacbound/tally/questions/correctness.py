@@ -129,7 +129,6 @@ class Correctness(Question):
         answers = rows.answers(["prediction"], "label", evidence)
         counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
         right = answers.checked(counts, "right")
-        answers.witness()
         return counts, right
 
     def _may_be_plain(self, rows: EngineRows) -> bool:
