@@ -33,6 +33,7 @@ from pacbound.procedures import union
 from pacbound.says import exact
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.columns import ARRAY
+from pacbound.tally.table import unnamed
 from pacbound.tally.tally import Tally
 
 FORMAT: Final = "pacbound-budget"
@@ -386,7 +387,7 @@ class _Accounts:
             return [self._top(_sample_key(look.samples[0]))]
         files = [source for source in look.sources if source.startswith(_FILE)]
         owners = [self._top(self._owner[file]) for file in files if file in self._owner]
-        is_known = owners and len(owners) == len(look.sources)
+        is_known = owners and len(owners) == len(unnamed(look.sources))
         return list(dict.fromkeys(owners)) if is_known else None
 
     def _name(self, look: Look) -> None:
@@ -477,13 +478,14 @@ def _known_by(certificate: Certificate) -> str:
     certificate.
     """
     made = certificate.provenance
-    are_files = bool(made.sources) and all(source.startswith(_FILE) for source in made.sources)
+    told = unnamed(made.sources)
+    are_files = bool(told) and all(source.startswith(_FILE) for source in told)
     if not are_files or not all(map(_names_its_columns, _claims_in(certificate))):
         return ""
     looked_at = {
         "claim": certificate.claim_digest,
         "columns": dict(made.columns),
-        "sources": list(made.sources),
+        "sources": told,
     }
     return documents.digest(looked_at)
 

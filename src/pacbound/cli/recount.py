@@ -15,6 +15,7 @@ from pacbound.cli.columns import chosen, for_question, readable_roles
 from pacbound.cli.delivery import progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY
+from pacbound.tally.table import unnamed
 from pacbound.tally.tally import Tally
 
 MOST_SHOWN = 20
@@ -65,7 +66,7 @@ class Recount:
         columns = stored.columns
         return Recounted(
             [*differing(certificate, again), *_other_names(stored.drawn_by, found.drawn_by)],
-            same_files=stored.sources == found.sources,
+            same_files=unnamed(stored.sources) == unnamed(found.sources),
             same_columns=self.named.items() <= columns.items() if columns else None,
         )
 

@@ -8,6 +8,7 @@ for: arrays that the user passed, or a batch that a source delivered.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -648,6 +649,15 @@ def reading_frame() -> Iterator[None]:
     except Exception as error:
         if not (_is_of_an_engine(error) or isinstance(error, (OSError, UnicodeError))):
             raise
+        if "pyspark" in sys.modules:
+            # Loaded here, because nothing else needs it.
+            from pacbound.sources.engines.spark import explained  # noqa: PLC0415
+
+            reason = explained(error)
+            if reason is not None:
+                raise InvalidValueError(
+                    f"The frame cannot be read: {reason.rstrip('.')}."
+                ) from error
         said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
         raise InvalidValueError(
             f"The frame cannot be read: {said.strip().rstrip('.')} ({type(error).__name__}). "

@@ -56,7 +56,14 @@ from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels, stored_as
 from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
-from pacbound.tally.table import CountTable, Fingerprint, histogram_names, own_name, together
+from pacbound.tally.table import (
+    CountTable,
+    Fingerprint,
+    histogram_names,
+    named_by,
+    own_name,
+    together,
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,9 @@ class Counting:
         draw: Draw = EVERY_ROW,
         progress: Progress | None = None,
         kept: Kept | None = None,
+        source: str | None = None,
     ) -> None:
+        self._source = source
         self.question, self.rule, self.draw = question, rule or ClassRule(), draw
         self._kept = kept
         self._coins = None if question.graded is None else Coins(question.graded)
@@ -190,7 +199,7 @@ class Counting:
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
-        names = frozenset(sources)
+        names = named_by(self._source, frozenset(sources))
         known_by = self.question.known_again_by(counts, cells.shape[1])
         if known_by is not None:
             # Labels come later, and make other files of the same rows; so do other groups.
@@ -357,7 +366,7 @@ def _counting(
             f"{draw.by} draws rows, and {question.kind} are counted as they came: leave it out. "
             "Where rollouts share a room, count one of each room, chosen before it was driven."
         )
-    return Counting(question, rule, draw, options.get("progress"), kept)
+    return Counting(question, rule, draw, options.get("progress"), kept, options.get("source"))
 
 
 def _count_frame(counting: Counting, joined: ReturnedLabels | None, native: Any) -> Counted:

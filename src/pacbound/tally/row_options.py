@@ -15,7 +15,15 @@ from pacbound.errors import InvalidTypeError
 from pacbound.sources.batches import Engine, Progress
 
 Part = Literal[
-    "reading", "notation", "answers", "joining", "classes", "grading", "draw", "certificate"
+    "reading",
+    "source",
+    "notation",
+    "answers",
+    "joining",
+    "classes",
+    "grading",
+    "draw",
+    "certificate",
 ]
 
 
@@ -28,7 +36,8 @@ class Row:
     help : str
         One line.
     part : str
-        What it says something about: "reading" files; the "notation" of tables, or the "answers"
+        What it says something about: "reading" files; the "source" of the rows; the
+        "notation" of tables, or the "answers"
         to their rows; the "joining" of several tables; "classes", the "grading" of outcomes, or the
         "draw" of rows, also of arrays; or the "certificate".
     column : bool
@@ -66,6 +75,14 @@ class RowOptions(TypedDict, total=False):
     ]
     progress: Annotated[
         Progress | None, Row("Called with the share that is counted, from 0 to 1.", "reading")
+    ]
+    source: Annotated[
+        str | None,
+        Row(
+            "What you call these rows, such as epoch-17: a tally of the same name is not added.",
+            "source",
+            option=str,
+        ),
     ]
     delimiter: Annotated[
         str | None,

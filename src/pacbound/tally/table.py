@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import ARRAY, Integers
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions.cascade import ALL_ROWS
@@ -35,6 +36,12 @@ TELLING_BITS = 128
 # How the names of `histogram_names` begin. They tell the same rows with other labels, which are
 # other files, and say nothing about where the rows come from.
 HISTOGRAM = "rows:"
+
+# How the names begin that users give their rows with `source`.
+NAMED = "named:"
+
+# How the names of `own_name` begin.
+_OWN = "count:"
 
 _LOOKED_AT = 4096
 
@@ -114,7 +121,28 @@ def histogram_names(cells: NDArray[np.int64], counts: NDArray[np.int64]) -> froz
 
 def own_name() -> str:
     """A name that nothing else has."""
-    return f"count:{os.urandom(16).hex()}"
+    return f"{_OWN}{os.urandom(16).hex()}"
+
+
+def named_by(source: str | None, names: frozenset[str]) -> frozenset[str]:
+    """The names of rows, with the one that the user gives them in place of one of their own."""
+    if source is None or not names:
+        return names
+    if not isinstance(source, str):
+        raise InvalidTypeError(
+            f"source is of type {type(source).__name__}: expected text, such as 'epoch-17'."
+        )
+    if not source.strip() or source != source.strip() or not source.isprintable():
+        raise InvalidValueError(
+            f"source={source!r}: expected a name without spaces around it, such as 'epoch-17'."
+        )
+    kept = (name for name in names if not name.startswith(_OWN))
+    return frozenset([*kept, f"{NAMED}{source}"])
+
+
+def unnamed(names: Iterable[str]) -> list[str]:
+    """The names of rows without those that users gave them."""
+    return [name for name in names if not name.startswith(NAMED)]
 
 
 # Up to so many entries a table is kept whole; a larger one holds only the cells that were hit.

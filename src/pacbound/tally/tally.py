@@ -33,7 +33,7 @@ from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Question, Scope, question_named
 from pacbound.tally.questions.question import in_order
-from pacbound.tally.table import merge_cells
+from pacbound.tally.table import NAMED, merge_cells
 
 if TYPE_CHECKING:
     from pacbound.tally.count import Counted
@@ -51,7 +51,8 @@ class Tally:
     that count twice void every guarantee. Equal files and equal arrays are recognised. Equal rows
     in another format, in another order, or in a frame that is counted again, are not, except those
     of a cascade: they are recognised by their scores and predictions, with whatever labels, if they
-    are many enough to tell and were counted as one.
+    are many enough to tell and were counted as one. Rows that you name, with `source="epoch-17"`,
+    are recognised by that name, whatever they are.
 
     Attributes
     ----------
@@ -174,7 +175,8 @@ class Tally:
         -------
         Tally
             The counts. Files are recognised by their bytes if they are counted again, and so are
-            arrays that have enough distinct values. Nothing notices if a frame is counted again.
+            arrays that have enough distinct values. Nothing notices if a frame is counted again,
+            unless you name it with `source`.
 
         Raises
         ------
@@ -417,7 +419,9 @@ class Tally:
             )
         twice = self.sources & other.sources
         if twice or (self is other and self.rows):
+            given = sorted(name.removeprefix(NAMED) for name in twice if name.startswith(NAMED))
             which = f" ({len(twice)} source, {min(twice)[:19]}…)" if twice else ""
+            which = f" (source={given[0]!r})" if given else which
             raise RepeatedSourceError(
                 f"The same rows are in both tallies{which}: counting them twice voids every "
                 "guarantee. Add each part once."

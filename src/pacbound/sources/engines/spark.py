@@ -253,7 +253,9 @@ def _session(master: str | None) -> Iterator[Any]:
         spark = SparkSession.getActiveSession()
         if spark is None and SparkContext._active_spark_context is not None:
             spark = SparkSession.builder.getOrCreate()
-        if spark is None:
+        if spark is not None:
+            _refuse_other_master(spark, master)
+        else:
             with TemporaryDirectory(prefix="pacbound-spark-") as folder:
                 log = Path(folder) / "spark.log"
                 spark = _started(SparkSession.builder, master or HERE, log)
@@ -268,6 +270,15 @@ def _session(master: str | None) -> Iterator[Any]:
             if shared and not _SHARED.users:
                 _SHARED.started = None
                 spark.stop()
+
+
+def _refuse_other_master(spark: Any, master: str | None) -> None:
+    running = getattr(getattr(spark, "sparkContext", None), "master", None)
+    if master is not None and running not in (None, master):
+        raise InvalidValueError(
+            f"master={master!r} was passed, and this process has a session on {running}, which "
+            "would be used: leave master out to count there, or end it first with spark.stop()."
+        )
 
 
 def _context(spark: Any) -> Any:
@@ -311,19 +322,68 @@ def _stderr_to(log: Path) -> Iterator[None]:
 
 @contextmanager
 def _reading(paths: Sequence[str]) -> Iterator[None]:
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise InvalidValueError(
-            f"{first_of(paths)} cannot be read by Spark: {_reason(error)}"
-        ) from None
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        reason = (explained(error) or _reason(error)).rstrip(".")
+        raise InvalidValueError(f"{first_of(paths)} cannot be read by Spark: {reason}.") from None
+
+
+def explained(error: Exception) -> str | None:
+    """What an error of Spark means and what to do, as a sentence; None where it says so itself."""
+    text, reason = str(error), _reason(error)
+    if isinstance(error, ConnectionError) or "Answer from Java side is empty" in text:
+        return (
+            "the Java process of Spark's driver has ended, most likely because its memory was "
+            f"full. {_MORE_MEMORY.format(what='driver')}, which is read when Spark starts"
+        )
+    if "spark.driver.maxResultSize" in text:
+        size = re.search(r"\(([^()]*)\) is bigger than", text)
+        came = size[1] if size else "more than it may take"
+        return (
+            f"{came} would come back to the driver, more than spark.driver.maxResultSize allows: "
+            "raise it together with spark.driver.memory, or count fewer groups"
+        )
+    if _OUT_OF_MEMORY.search(text):
+        return f"an executor ran out of memory. {_MORE_MEMORY.format(what='executor')}"
+    if any(mark in text for mark in _DRIFT):
+        types = _found(_TYPES, text)
+        where = _found(r"Encountered error while reading file (\S+?\.?)\. ", text)
+        column = _found(r"[Cc]olumn:? \[(\w+)", text)
+        found = ", ".join(part for part in (where, column and f"column {column}", types) if part)
+        return (
+            f"its files hold one column with different types ({found or reason}): expected one "
+            "type. Write the files anew with one of them, or read each type by itself, cast it "
+            "and unite the frames: a.unionByName(b)"
+        )
+    if "FAILED_READ_FILE.FILE_NOT_EXIST" in text:
+        return f"a file is gone since the frame was made: read the table again ({reason})"
+    return reason if type(error).__module__.startswith(("py4j", "pyspark")) else None
+
+
+_MORE_MEMORY = "Give it more: spark-submit --{what}-memory 4g, or the setting spark.{what}.memory"
+_OUT_OF_MEMORY = re.compile(
+    r"OutOfMemoryError|SparkOutOfMemory|exited? (?:with exit )?code:? ?(?:52|137)\b|"
+    r"Exit status: 137"
+)
+_DRIFT = ("CANNOT_MERGE_SCHEMAS", "CANNOT_MERGE_INCOMPATIBLE", "PARQUET_COLUMN_DATA_TYPE_MISMATCH")
+_TYPES = r"((?:\"\w+\" and \"\w+\")|(?:Expected Spark type \w+, actual Parquet type \w+))"
+
+
+def _found(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text)
+    return match[1] if match else None
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the stack of the Java process."""
+    """What went wrong, without the stack of the Java process: what it says of the first cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        return next(line for line in reversed(lines) if re.match(r"[A-Za-z_.]+(: |$)", line))
+    causes = [line for line in lines if line.startswith("Caused by: ") and ": [" in line]
     telling = [line for line in lines if "Exception: " in line or line.startswith("[")]
-    return (telling or lines or [type(error).__name__])[0].split("Exception: ", 1)[-1]
+    found = (causes[-1:] or telling or lines or [type(error).__name__])[0]
+    return found.split("Exception: ", 1)[-1]

@@ -7,7 +7,6 @@ then counts columns whose values all name classes. Columns are compared by their
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -125,33 +124,36 @@ class AnswerColumns:
         return state + one_where(self.right[-1]) * _SLOW_RIGHT + one_where(differ) * _DIFFER
 
     def _see(self, column: ClassColumn, read: Sequence[tuple[Class, int, int]]) -> None:
-        """Let the evidence take in the classes of a column, each with a state and its rows: the
-        labels that equal none of the predictions of their row, where that matters, those that only
-        an exit predicts, and how often labels match the slow model.
+        """Let the evidence take in the classes of a column, each with a state and its rows."""
+        evidence = self._evidence
+        if column is self._truth:
+            evidence.labelled |= {found for found, _, _ in read}
+            for found, state, rows in read:
+                self._see_label(found, state, rows)
+            return
+        evidence.saw(column.name, (found for found, _, _ in read))
+        if self.agree:
+            evidence.slow = column.name
+        if self.agree and column is self._answers[-1]:
+            for found, state, rows in read:
+                if state & _LABELLED:
+                    evidence.met[bool(state & _DIFFER)].slow[found] += rows
+
+    def _see_label(self, found: Class, state: int, rows: int) -> None:
+        """Count a label that equals none of the predictions of its row, where that matters, that
+        only an exit predicts, or that the slow model does.
         """
         evidence = self._evidence
-        if column is not self._truth:
-            evidence.saw(column.name, (found for found, _, _ in read))
-            if not self.agree:
-                return
-            evidence.slow = column.name
-            if column is self._answers[-1]:
-                for found, state, rows in read:
-                    if state & _LABELLED:
-                        evidence.met[bool(state & _DIFFER)].slow[found] += rows
+        if not self.agree:
+            if not state & _RIGHT:
+                evidence.unmatched[found] += rows
             return
-        evidence.labelled |= {found for found, _, _ in read}
-        for found, state, rows in read:
-            if not self.agree:
-                if not state & _RIGHT:
-                    evidence.unmatched[found] += rows
-                continue
-            met = evidence.met[bool(state & _DIFFER)]
-            met.labels[found] += rows
-            if state & _SLOW_RIGHT:
-                met.both[found] += rows
-            elif state & _DIFFER:
-                (evidence.gained if state & _RIGHT else evidence.unmatched)[found] += rows
+        met = evidence.met[bool(state & _DIFFER)]
+        met.labels[found] += rows
+        if state & _SLOW_RIGHT:
+            met.both[found] += rows
+        elif state & _DIFFER:
+            (evidence.gained if state & _RIGHT else evidence.unmatched)[found] += rows
 
     @property
     def agree(self) -> list[nw.Expr]:

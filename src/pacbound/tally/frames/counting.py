@@ -5,7 +5,7 @@ drawn one by one before they are counted, and counts are not enough.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import inf, nan
 from typing import Any
@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.sources.values import is_missing
 from pacbound.tally.columns import Slot, stored
-from pacbound.tally.frames.opening import Frame, is_boolean, known_frame, number, open_frame, typed
+from pacbound.tally.frames.opening import (
+    Frame,
+    is_boolean,
+    known_frame,
+    number,
+    open_frame,
+    typed,
+    with_fields,
+)
 from pacbound.tally.grids import Floats, Integers
 
 _ROWS = "rows"
@@ -47,9 +55,7 @@ class KeyCounts:
         return int(self.rows[chosen].sum())
 
 
-def counted(
-    frame: Frame, keys: Mapping[str, nw.Expr], *, most: int | None = None
-) -> KeyCounts:
+def counted(frame: Frame, keys: Mapping[str, nw.Expr], *, most: int | None = None) -> KeyCounts:
     """How many rows have each combination of the keys; of more than `most`, one more comes back."""
     # Named before they are grouped by: some engines cast inside an aggregation with a warning, or
     # not at all.
@@ -143,10 +149,10 @@ def _collected_by_spark(native: Any) -> dict[str, NDArray[Any]]:
         columns = {name: nw.from_native(table[name], series_only=True) for name in native.columns}
         return {name: _with_gaps(column) for name, column in columns.items()}
     rows = [tuple(row) for row in native.collect()]
-    columns = zip(*rows, strict=True) if rows else ((),) * len(native.columns)
+    values = zip(*rows, strict=True) if rows else ((),) * len(native.columns)
     return {
         name: np.array(column, dtype=object)
-        for name, column in zip(native.columns, columns, strict=True)
+        for name, column in zip(native.columns, values, strict=True)
     }
 
 
@@ -174,6 +180,10 @@ def whole_columns(
     With `in_order` rows are known by their place, and an engine that promises no order is refused.
     """
     columns = stored(slots)
+    native, fields = with_fields(native, [slot.name for slot in columns.values()])
+    columns = {
+        key: replace(slot, name=fields.get(slot.name, slot.name)) for key, slot in columns.items()
+    }
     frame = open_frame(native, [slot.name for slot in columns.values()])
     if in_order and not has_order(native):
         raise InvalidValueError(

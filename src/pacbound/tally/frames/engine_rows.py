@@ -28,11 +28,13 @@ from pacbound.tally.frames.opening import (
     Frame,
     is_boolean,
     is_number,
+    known_frame,
     number,
     one_where_whole,
     open_frame,
     typed,
     unscaled,
+    with_fields,
 )
 from pacbound.tally.grids import (
     AtomBins,
@@ -252,6 +254,10 @@ _SWAPPED: Final = -20.0
 _FRACTION: Final = inf
 
 
+# The numbers of a tally that may come back from an engine: 256 MB of integers.
+MOST_ENTRIES: Final = 2**25
+
+
 class EngineRows:
     """The columns of a frame by slot, which they are called by where the frame is `keyed`.
 
@@ -269,7 +275,9 @@ class EngineRows:
         read_again: bool = False,
     ) -> None:
         self._slots = slots
-        self._columns = {key: key if keyed else slot.name for key, slot in slots.items()}
+        columns = {key: key if keyed else slot.name for key, slot in slots.items()}
+        native, fields = with_fields(native, columns.values())
+        self._columns = {key: fields.get(name, name) for key, name in columns.items()}
         self._rule = rule
         self.read_again = read_again
         self._native = native
@@ -279,9 +287,45 @@ class EngineRows:
         """What the column of a slot is called where it comes from, and how it was scaled."""
         return self._slots[slot].shown
 
-    def count(self, keys: Mapping[str, nw.Expr]) -> KeyCounts:
-        """How many rows have each combination of the keys."""
-        return counted(self.frame, keys)
+    def count(self, keys: Mapping[str, nw.Expr], *, outcomes: int = 2) -> KeyCounts:
+        """How many rows have each combination of the keys, each of which takes the memory of all
+        `outcomes`. What an engine would hand back beyond `MOST_ENTRIES` is refused; files that can
+        be read in order are not, and neither are frames that are loaded.
+        """
+        if not self._is_bounded:
+            return counted(self.frame, keys)
+        most = MOST_ENTRIES // max(2, outcomes)
+        counts = counted(self.frame, keys, most=most)
+        if len(counts.rows) > most:
+            self._refuse_many(counts, most)
+        return counts
+
+    @cached_property
+    def _is_bounded(self) -> bool:
+        if self.frame.implementation.is_spark_like():
+            return True
+        return not self.read_again and isinstance(known_frame(self._native), nw.LazyFrame)
+
+    def _refuse_many(self, counts: KeyCounts, most: int) -> None:
+        """Refuse more combinations than come back, by the columns that make them many."""
+        slots = [key for key in counts.keys if key in self._slots]
+        distinct = {slot: len(set(counts.keys[slot].tolist())) for slot in slots}
+        worst = max(distinct, key=lambda slot: distinct[slot])
+        if self._slots[worst].kind == "name":
+            raise InvalidValueError(
+                f"{self.name(worst)} holds so many groups that more than {most:,} combinations of "
+                "a group and a score were met: expected fewer groups. Name a column with fewer "
+                "values, or count the groups in several tallies."
+            )
+        scores = [self.name(slot) for slot in slots if self._slots[slot].kind == "number"]
+        steps = 2 ** int(np.log2(most ** (1 / len(scores)) - 1))
+        raise InvalidValueError(
+            f"{', '.join(scores)} were met in more than {most:,} combinations of their cells: more "
+            f"are not brought back from {self.frame.implementation.value} for so many models. "
+            "Use fewer exits (design_cascade, on some of the rows, chooses models), or a coarser "
+            f"grid: round each confidence down to a {steps}th, floor({steps} * confidence) / "
+            f"{steps}, here and in use. With enough memory, pass the columns as arrays."
+        )
 
     def number(self, slot: str) -> nw.Expr:
         """A column of numbers as float64, of any size."""
@@ -389,7 +433,7 @@ class EngineRows:
         except PacboundError:
             raise
         except Exception as error:  # an engine's own
-            if self.read_again:
+            if self.read_again or self.frame.implementation.is_spark_like():
                 raise
             said = str(error).strip().splitlines()[0].rstrip(".")
             raise InvalidValueError(

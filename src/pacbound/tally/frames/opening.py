@@ -54,20 +54,11 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
     found = frame.collect_schema().names()
     absent = [name for name in names if name not in found]
     if absent:
-        if absent[0] in map(str, found):
-            raise InvalidValueError(
-                f"The column {absent[0]} of the frame has a name that is not text: rename it "
-                "first, as with frame.rename(columns=str)."
-            )
-        close = get_close_matches(absent[0], map(str, found), n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidValueError(
-            f"The frame has no column {absent[0]!r}. Its columns: "
-            f"{', '.join(map(repr, found[:20]))}.{hint}"
-        )
+        _refuse_absent(absent[0], found)
     _refuse_names_with_a_meaning(names, frame.implementation)
     if frame.implementation.is_duckdb() or frame.implementation.is_spark_like():
-        _refuse_names_alike(names, found)
+        # What narwhals lists has no name twice.
+        _refuse_names_alike(names, list(frame.to_native().columns), frame.to_native())
     chosen = frame.select(*names)
     if isinstance(chosen, nw.DataFrame):
         return with_plain_types(chosen).lazy()
@@ -92,6 +83,12 @@ def known_frame(native: Any) -> Any:
             f"The frame has several columns of one name ({error}). Rename them."
         ) from None
     _refuse_other_engines(frame.implementation)
+    if getattr(frame.to_native(), "isStreaming", False) is True:
+        raise InvalidTypeError(
+            "This frame is a stream of Spark, which has no last row: expected a table. Count each "
+            "of its batches, with stream.writeStream.foreachBatch(count) and a function that names "
+            'the batch: Tally.count(..., data=batch, source=f"epoch-{number}").'
+        )
     return frame
 
 
@@ -201,6 +198,23 @@ def _refuse_other_engines(engine: nw.Implementation) -> None:
         )
 
 
+def _refuse_absent(name: str, found: list[str]) -> None:
+    if name in map(str, found):
+        raise InvalidValueError(
+            f"The column {name} of the frame has a name that is not text: rename it first, as with "
+            "frame.rename(columns=str)."
+        )
+    close = [other for other in map(str, found) if other.lower() == name.lower()]
+    close = close or get_close_matches(name, map(str, found), n=1)
+    hint = f" Did you mean {close[0]!r}? Upper and lower case differ." if close else ""
+    if close and close[0].lower() != name.lower():
+        hint = f" Did you mean {close[0]!r}?"
+    shown = [other for other in found if FIELD not in str(other)][:20]
+    raise InvalidValueError(
+        f"The frame has no column {name!r}. Its columns: {', '.join(map(repr, shown))}.{hint}"
+    )
+
+
 def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) -> None:
     """Refuse names that an engine takes for a pattern or a path, and may hand over other columns
     for.
@@ -210,23 +224,71 @@ def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) ->
             engine.is_polars() and name.startswith("^") and name.endswith("$")
         )
         if pattern or (engine.is_spark_like() and set(name) & set(".`")):
+            plain = name.replace(".", "_").replace("`", "_")
+            how = f", as with frame.withColumnRenamed({name!r}, {plain!r})"
             raise InvalidValueError(
                 f"The column {name!r} has a name that means something else to its engine. "
-                "Rename it."
+                f"Rename it{how if engine.is_spark_like() else ''}."
             )
 
 
-def _refuse_names_alike(names: list[str], found: list[str]) -> None:
-    """Refuse names that differ in case only: such engines take them for one, and may hand over the
-    other column.
+def _refuse_names_alike(names: list[str], found: list[str], native: Any) -> None:
+    """Refuse names that an engine takes for one, and may hand over the other column for: after a
+    join there may be two of one name, and names may differ in case only.
     """
     for name in names:
+        if found.count(name) > 1:
+            raise InvalidValueError(
+                f"The frame has {found.count(name)} columns {name!r}, as after a join: expected "
+                f"one. Drop the other, as with joined.drop(right[{name!r}]), or rename it before "
+                "the join."
+            )
         alike = [other for other in found if other.lower() == name.lower()]
-        if len(alike) > 1:
+        if len(alike) > 1 and not _tells_case(native):
             raise InvalidValueError(
                 f"The frame has columns {', '.join(alike)}, which its engine takes for one. Rename "
                 "them."
             )
+
+
+def _tells_case(native: Any) -> bool:
+    """Whether a session of Spark is set to tell C from c; DuckDB never does."""
+    session = getattr(native, "sparkSession", None)
+    return session is not None and session.conf.get("spark.sql.caseSensitive") == "true"
+
+
+def with_fields(native: Any, names: Iterable[str]) -> tuple[Any, dict[str, str]]:
+    """A frame of Spark with those of `names` that are fields of a struct, such as metrics.acc, as
+    columns; and what each of them is called there. Other frames stay as they are.
+    """
+    frame = known_frame(native)
+    if not frame.implementation.is_spark_like():
+        return native, {}
+    spark, stored = frame.to_native(), frame.collect_schema().names()
+    fields = {
+        name: name.replace(".", FIELD)
+        for name in names
+        if name not in stored and "." in name and _is_field(spark.schema, name.split("."))
+    }
+    if not fields:
+        return native, {}
+    from pyspark.sql import functions  # noqa: PLC0415 - loaded only for those who have it
+
+    quoted = {name: ".".join(f"`{part}`" for part in name.split(".")) for name in fields}
+    new = {column: functions.col(quoted[name]) for name, column in fields.items()}
+    return spark.withColumns(new), fields
+
+
+# What stands for the point between a struct and its field in the name of a column.
+FIELD: Final = "\N{ONE DOT LEADER}"
+
+
+def _is_field(schema: Any, path: list[str]) -> bool:
+    for part in path:
+        if part not in getattr(schema, "names", ()):
+            return False
+        schema = schema[part].dataType
+    return True
 
 
 def _with_null_for_nan(frame: Frame) -> Frame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import narwhals as nw
@@ -29,6 +30,7 @@ from pacbound.tally.frames.opening import (
     open_frame,
     unscaled,
     with_exact_text,
+    with_fields,
 )
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, RowSteps, answers_of
@@ -63,7 +65,7 @@ def apply_to_frame(
     if isinstance(frame, nw.DataFrame):
         return _loaded(frame, rule, slots, predictions, strict=strict)
     _check_inside(native, rule, slots, strict=strict)
-    return _inside(native, frame, rule, slots, predictions)
+    return _inside(native, rule, slots, predictions)
 
 
 def _loaded(
@@ -122,11 +124,17 @@ def _check_inside(native: Any, rule: RowRule, slots: Mapping[str, Slot], *, stri
 
 def _inside(
     native: Any,
-    frame: Any,
     rule: RowRule,
     slots: Mapping[str, Slot],
     predictions: Sequence[str] | None,
 ) -> Any:
+    named = [*(slot.name for slot in slots.values()), *(predictions or ())]
+    native, fields = with_fields(native, named)
+    slots = {
+        key: replace(slot, name=fields.get(slot.name, slot.name)) for key, slot in slots.items()
+    }
+    predictions = [fields.get(name, name) for name in predictions or ()]
+    frame = known_frame(native)
     needed = open_frame(native, [slot.name for slot in slots.values()])
     scores = [
         unscaled(number(needed, slots[_score(m)].name), slots[_score(m)].scale)
@@ -152,7 +160,8 @@ def _inside(
     found = frame.with_columns(
         *(nw.when(are_scores).then(value).alias(name) for name, value in added.items())
     )
-    return (found if rule.groups is None else found.drop(_COPY)).to_native()
+    beside = [*([] if rule.groups is None else [_COPY]), *fields.values()]
+    return (found.drop(beside) if beside else found).to_native()
 
 
 def _by_group(

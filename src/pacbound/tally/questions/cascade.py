@@ -284,7 +284,7 @@ class CascadeQuestion(Question):
         scores = self._slots("confidence")
         keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
         keys |= {**self._group_keys(rows), "outcome": answers.coded(answers.joint_outcome())}
-        counts = rows.count(keys)
+        counts = rows.count(keys, outcomes=len(self.outcomes))
         outcomes = answers.checked(counts, "outcome")
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
         return self._counted_inside(rows, counts, cells, outcomes)

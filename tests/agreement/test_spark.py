@@ -1,0 +1,386 @@
+"""Frames of Spark: how often their rows are read, what comes back, what is refused and in which
+words; and that no setting of a session changes a count.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from pacbound import Tally, calibrate, certify_cascade
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.tally import classes
+from pacbound.tally.frames import answer_columns, engine_rows
+
+pytestmark = pytest.mark.slow
+
+N = 2_000
+PLACE = np.arange(N)
+SCORE = PLACE * 7 % 101 / 100
+LABEL = PLACE % 5
+FAST, MIDDLE, SLOW = (np.where(PLACE % k, LABEL, (LABEL + 1) % 5) for k in (4, 7, 11))
+NAMES = np.array(["ant", "bee", "cat", "dog", "eel"])
+TABLE = pa.table(
+    {
+        "c": SCORE,
+        "d": SCORE[::-1].copy(),
+        "ok": FAST == LABEL,
+        "fast": FAST,
+        "middle": MIDDLE.astype(np.float64),
+        "slow": SLOW,
+        "y": LABEL,
+        "name": NAMES[LABEL],
+        "said": NAMES[FAST],
+        "group": PLACE % 3,
+    }
+)
+ARRAYS = {name: TABLE[name].to_numpy() for name in TABLE.column_names}
+CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
+CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "fast", "label": "y"}
+TWO: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"}
+THREE: dict[str, Any] = {
+    "confidence": ["c", "d"],
+    "prediction": ["fast", "middle", "slow"],
+    "label": "y",
+}
+QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "calibration": ("calibration", CORRECT, 1),
+    "calibration in groups": ("calibration", {**CORRECT, "groups": "group"}, 1),
+    "recall": ("recall", {"score": "c", "positive": "ok"}, 1),
+    "calibration by classes": ("calibration", CLASSES, 2),
+    "names": ("calibration", {"confidence": "c", "prediction": "said", "label": "name"}, 2),
+    "two models": ("cascade", TWO, 2),
+    "three models, and floats": ("cascade", {**THREE, "groups": "group"}, 2),
+    "without labels": ("cascade", {**TWO, "label": None}, 2),
+}
+
+
+def _from_arrays(question: str, columns: dict[str, Any]) -> Tally:
+    def of(name: Any) -> Any:
+        several = isinstance(name, list)
+        return np.column_stack([ARRAYS[n] for n in name]) if several else ARRAYS[name]
+
+    given = {role: of(name) for role, name in columns.items() if name is not None}
+    return Tally.count(question, **given)
+
+
+@contextmanager
+def _set(spark: Any, **settings: str) -> Iterator[None]:
+    names = {name.replace("_", "."): value for name, value in settings.items()}
+    before = {name: spark.conf.get(name) for name in names}
+    for name, value in names.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+@contextmanager
+def _jobs(spark: Any, group: str) -> Iterator[Callable[[], int]]:
+    """How many jobs were run: one for each pass, where plans are not changed while they run."""
+    context = spark.sparkContext
+    with _set(spark, spark_sql_adaptive_enabled="false"):
+        context.setJobGroup(group, group)
+        yield lambda: len(context.statusTracker().getJobIdsForGroup(group))
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+@pytest.mark.parametrize("case", QUESTIONS)
+def test_rows_are_read_once_and_classes_once_more(spark: Any, case: str) -> None:
+    question, columns, passes = QUESTIONS[case]
+    frame = spark.createDataFrame(TABLE)
+    with _jobs(spark, case) as jobs:
+        counted = Tally.count(question, data=frame, **columns)
+        assert jobs() == passes
+    assert counted == _from_arrays(question, columns)
+
+
+def test_what_labels_say_of_the_slow_model_is_what_arrays_say(spark: Any) -> None:
+    given: dict[str, Any] = {**THREE}
+    counted = Tally.count("cascade", data=spark.createDataFrame(TABLE), **given)
+    assert counted.matches == _from_arrays("cascade", given).matches
+
+
+SETTINGS = {
+    "ansi": {"spark_sql_ansi_enabled": "true"},
+    "not ansi": {"spark_sql_ansi_enabled": "false"},
+    "Kiritimati": {"spark_sql_session_timeZone": "Pacific/Kiritimati"},
+    "without code generation": {"spark_sql_codegen_wholeStage": "false"},
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_settings_of_the_session_change_no_count(spark: Any, tmp_path: Path, case: str) -> None:
+    folder = tmp_path / "rows"
+    parquet.write_to_dataset(TABLE, folder, partition_cols=["group"])
+    given = {**THREE, "groups": "group"}
+    expected = _from_arrays("cascade", given)
+    with _set(spark, **SETTINGS[case]):
+        assert Tally.count("cascade", data=spark.createDataFrame(TABLE), **given) == expected
+        assert Tally.count("cascade", data=folder, engine="spark", **given) == expected
+    assert Tally.count("cascade", data=folder, engine="polars", **given) == expected
+    assert Tally.count("cascade", data=folder, **given) == expected
+
+
+def _engines(spark: Any, table: Any) -> dict[str, Any]:
+    return {
+        "spark": spark.createDataFrame(table),
+        "duckdb": duckdb.from_arrow(table),
+        "polars": pl.DataFrame(table).lazy(),
+    }
+
+
+def test_dates_and_times_are_classes_nowhere(spark: Any) -> None:
+    days = pa.array(np.datetime64("2026-01-01T00:00:00", "us") + PLACE[:20] % 3)
+    table = pa.table({"c": SCORE[:20], "fast": days, "y": days})
+    for data in _engines(spark, table).values():
+        with pytest.raises(
+            (InvalidTypeError, InvalidValueError), match=r"expected (class|integers)"
+        ):
+            Tally.count("calibration", data=data, **CLASSES)
+    with pytest.raises(InvalidTypeError, match=r"expected (class|integers)"):
+        Tally.count(
+            "calibration",
+            confidence=SCORE[:20],
+            prediction=days.to_numpy(),
+            label=days.to_numpy(),
+        )
+
+
+def test_a_column_of_ids_is_no_column_of_classes_in_any_engine(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (classes, answer_columns):
+        monkeypatch.setattr(module, "MOST_CLASSES", 500)
+    table = TABLE.append_column("id", pa.array(PLACE))
+    given: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "id"], "label": "y"}
+    refused = "^id holds more than 500 distinct values: expected classes"
+    for data in _engines(spark, table).values():
+        with pytest.raises(InvalidValueError, match=refused):
+            Tally.count("cascade", data=data, **given)
+    with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\] holds more than 500 distinct"):
+        Tally.count(
+            "cascade", confidence=SCORE, prediction=np.column_stack([FAST, PLACE]), label=LABEL
+        )
+
+
+def test_more_joint_cells_than_may_come_back_are_refused_with_the_way_out(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = len(_from_arrays("cascade", THREE).outcomes)
+    monkeypatch.setattr(engine_rows, "MOST_ENTRIES", 300 * outcomes)
+    refused = "c, d were met in more than 300 combinations .* round each confidence down to a 16th"
+    fewer = {name: np.floor(16 * ARRAYS[name]) / 16 for name in ("c", "d")}
+    coarse = TABLE.drop(["c", "d"]).append_column("c", pa.array(fewer["c"]))
+    coarse = coarse.append_column("d", pa.array(fewer["d"]))
+    wide = np.random.default_rng(0).random((2, N))
+    table = TABLE.set_column(0, "c", pa.array(wide[0])).set_column(1, "d", pa.array(wide[1]))
+    for engine, data in _engines(spark, table).items():
+        with pytest.raises(InvalidValueError, match=refused):
+            Tally.count("cascade", data=data, **THREE)
+        rounded = _engines(spark, coarse)[engine]
+        assert Tally.count("cascade", data=rounded, **THREE).rows == N
+    # What is loaded, and files that can be read in order, need nothing to come back.
+    assert Tally.count("cascade", data=pl.DataFrame(table), **THREE).rows == N
+
+
+def test_groups_that_are_ids_are_named_as_too_many(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_rows, "MOST_ENTRIES", 1_000)
+    table = TABLE.append_column("id", pa.array(PLACE))
+    for data in _engines(spark, table).values():
+        with pytest.raises(InvalidValueError, match="id holds so many groups that more than 500"):
+            Tally.count("calibration", data=data, **CORRECT, groups="id")
+
+
+def test_fields_of_structs_are_columns(spark: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    plain = spark.createDataFrame(TABLE)
+    inside = plain.select(F.struct("c", F.struct("ok", "group").alias("in.side")).alias("m"))
+    assert inside.columns == ["m"]
+    nested = plain.select(F.struct("c", F.struct("ok").alias("of")).alias("m"), "group")
+    counted = Tally.count("calibration", data=nested, confidence="m.c", correct="m.of.ok")
+    assert counted == _from_arrays("calibration", CORRECT)
+    certificate = calibrate(SCORE, ARRAYS["ok"], delta=0.05)
+    applied = certificate.apply(nested, confidence="m.c")
+    assert applied.columns == ["m", "group", "pac_lower", "pac_upper", "pac_estimate"]
+    found = {(row["m"]["c"], row["pac_lower"]) for row in applied.collect()}
+    assert found == set(
+        zip(SCORE.tolist(), certificate.interval(SCORE)[:, 0].tolist(), strict=True)
+    )
+    with pytest.raises(InvalidValueError, match=r"no column 'm\.x'\. Its columns: 'm', 'group'\."):
+        Tally.count("calibration", data=nested, confidence="m.x", correct="m.of.ok")
+
+
+def test_a_name_with_a_point_is_to_be_renamed(spark: Any) -> None:
+    frame = spark.createDataFrame(TABLE).withColumnRenamed("c", "m.c")
+    with pytest.raises(InvalidValueError, match=r"withColumnRenamed\('m\.c', 'm_c'\)"):
+        Tally.count("calibration", data=frame, confidence="m.c", correct="ok")
+
+
+def test_two_columns_of_one_name_after_a_join_are_refused_if_they_are_asked_for(spark: Any) -> None:
+    left = spark.createDataFrame(TABLE.select(["c", "ok", "group"]))
+    right = spark.createDataFrame([(0, True), (1, False), (2, True)], ["group", "ok"])
+    both = left.join(right, left.group == right.group)
+    with pytest.raises(InvalidValueError, match=r"2 columns 'ok', as after a join: .*joined\.drop"):
+        Tally.count("calibration", data=both, **CORRECT)
+    assert Tally.count("calibration", data=both.drop(right.ok), **CORRECT) == _from_arrays(
+        "calibration", CORRECT
+    )
+
+
+def test_case_tells_names_apart_only_where_the_session_does(spark: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    plain = spark.createDataFrame(TABLE)
+    with pytest.raises(InvalidValueError, match=r"no column 'C'.*Did you mean 'c'. Upper"):
+        Tally.count("calibration", data=plain, confidence="C", correct="ok")
+    with _set(spark, spark_sql_caseSensitive="true"):
+        both = plain.withColumn("C", F.lit(0.5))
+        assert len(Tally.count("calibration", data=both, confidence="C", correct="ok").cells) == 1
+        counted = Tally.count("calibration", data=both, **CORRECT)
+        assert counted == _from_arrays("calibration", CORRECT)
+    with pytest.raises(InvalidValueError, match="columns c, C, which its engine takes for one"):
+        Tally.count("calibration", data=both, **CORRECT)
+
+
+def test_files_whose_types_differ_are_refused_with_the_file_the_column_and_both_types(
+    spark: Any, tmp_path: Path
+) -> None:
+    parquet.write_table(TABLE.select(["c", "ok"]), tmp_path / "a.parquet")
+    text = pa.table({"c": ["high"] * 3, "ok": [True] * 3})
+    parquet.write_table(text, tmp_path / "b.parquet")
+    with pytest.raises(InvalidValueError, match=r"different types .*DOUBLE.*STRING.*unionByName"):
+        Tally.count("calibration", data=tmp_path, engine="spark", **CORRECT)
+    frame = spark.read.schema("c double, ok boolean").parquet(str(tmp_path))
+    with pytest.raises(
+        InvalidValueError, match=r"b\.parquet, column c, Expected Spark type double, actual"
+    ):
+        Tally.count("calibration", data=frame, **CORRECT)
+
+
+def test_a_table_that_is_gone_is_to_be_read_again(spark: Any, tmp_path: Path) -> None:
+    parquet.write_table(TABLE, tmp_path / "a.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(InvalidValueError, match="a file is gone since the frame was made"):
+        Tally.count("calibration", data=frame, **CORRECT)
+
+
+def test_another_master_than_that_of_the_running_session_is_refused(
+    spark: Any, tmp_path: Path
+) -> None:
+    parquet.write_table(TABLE, tmp_path / "a.parquet")
+    given: dict[str, Any] = {**CORRECT, "data": tmp_path, "engine": "spark"}
+    assert spark.sparkContext.master == "local[2]"
+    with pytest.raises(InvalidValueError, match=r"session on local\[2\], .* spark\.stop\(\)"):
+        Tally.count("calibration", **given, master="spark://elsewhere:7077")
+    assert Tally.count("calibration", **given, master="local[2]").rows == N
+
+
+@pytest.mark.parametrize("case", ["result", "heap"])
+def test_memory_that_is_full_is_named_with_the_setting_that_gives_more(case: str) -> None:
+    """In a process of its own, whose driver is small."""
+    expected = {"result": "spark.driver.maxResultSize allows: raise it", "heap": "--driver-memory"}
+    done = subprocess.run(
+        [sys.executable, "-c", _SMALL, case],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert expected[case] in done.stdout, done.stdout + done.stderr[-2000:]
+
+
+_SMALL = """
+import os, sys
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+from pyspark.sql import SparkSession, functions as F
+from pacbound import Tally
+small = {"result": ("64k", "1g"), "heap": ("2g", "512m")}[sys.argv[1]]
+settings = {"spark.driver.maxResultSize": small[0], "spark.driver.memory": small[1],
+            "spark.ui.enabled": "false", "spark.log.level": "OFF",
+            "spark.sql.shuffle.partitions": "1"}
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+length = 1 if sys.argv[1] == "result" else 20_000_000
+wide = F.concat(F.repeat(F.lit("x"), length), F.col("id").cast("string"))
+frame = spark.range(20_000 if length == 1 else 40).select(
+    F.rand(1).alias("c"), F.lit(True).alias("ok"), wide.alias("g"))
+try:
+    Tally.count("recall", "c", "ok", groups="g", data=frame)
+except Exception as error:
+    print(error)
+    os._exit(0)
+"""
+
+
+def test_a_stream_is_refused_with_what_counts_its_batches(spark: Any, tmp_path: Path) -> None:
+    parquet.write_table(TABLE.select(["c", "ok"]), tmp_path / "a.parquet")
+    stream = spark.readStream.schema("c double, ok boolean").parquet(str(tmp_path))
+    certificate = calibrate(SCORE, ARRAYS["ok"], delta=0.05)
+    for verb in (
+        lambda: Tally.count("calibration", data=stream, **CORRECT),
+        lambda: calibrate(data=stream, **CORRECT, delta=0.05),
+        lambda: certify_cascade(data=stream, **TWO, xi=0.05, delta=0.05),
+        lambda: certificate.apply(stream, confidence="c"),
+    ):
+        with pytest.raises(InvalidTypeError, match=r"a stream of Spark.*foreachBatch.*source="):
+            verb()
+
+
+def test_a_batch_that_is_replayed_is_not_added_again(spark: Any, tmp_path: Path) -> None:
+    """The recipe of docs/spark.md: a query is stopped after its function has counted a batch, and
+    before Spark has noted that. The batch comes again.
+    """
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    recipe = page.split("```py\n# foreachBatch\n")[1].split("```")[0]
+    total, seen = tmp_path / "total.json", list[int]()
+    space: dict[str, Any] = {"total": total}
+    exec(recipe, space)
+    (tmp_path / "rows").mkdir()
+
+    def run(count: Callable[[Any, int], None]) -> None:
+        stream = spark.readStream.schema("c double, ok boolean").parquet(str(tmp_path / "rows"))
+        started = stream.writeStream.foreachBatch(count)
+        started = started.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        started.trigger(availableNow=True).start().awaitTermination()
+
+    def interrupted(batch: Any, number: int) -> None:
+        seen.append(number)
+        space["count"](batch, number)
+        if number == 1:
+            raise RuntimeError("stopped before the batch was noted")
+
+    def resumed(batch: Any, number: int) -> None:
+        seen.append(number)
+        space["count"](batch, number)
+
+    half = N // 2
+    part = TABLE.select(["c", "ok"])
+    parquet.write_table(part.slice(0, half), tmp_path / "rows" / "a.parquet")
+    run(interrupted)
+    parquet.write_table(part.slice(half), tmp_path / "rows" / "b.parquet")
+    with pytest.raises(Exception, match="stopped before the batch was noted"):
+        run(interrupted)
+    assert Tally.load(total).rows == N
+    run(resumed)
+    assert seen == [0, 1, 1]
+    assert Tally.load(total) == _from_arrays("calibration", CORRECT)
+    again = Tally.count("calibration", SCORE[:5], ARRAYS["ok"][:5], source="epoch-1")
+    with pytest.raises(RepeatedSourceError, match="source='epoch-1'"):
+        Tally.load(total) + again
