@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import Bets, difference_bets, loss_bets
-from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary, by_class
 from pacbound.tally.columns import QUALITY, Rows, Slot, only_known, scaled
-from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions.question import Judged
 
 Flags = NDArray[np.bool_]

@@ -22,7 +22,7 @@ from pacbound import (
 )
 from pacbound.stats.binomial import binomial_upper
 from pacbound.tally import draws
-from pacbound.tally.keyed_numbers import keyed_numbers
+from pacbound.tally.coins import keyed_numbers
 
 # A row is a score and whether it is positive; a cluster is its rows.
 Row = tuple[float, bool]
@@ -348,7 +348,7 @@ def _drawn_rows(made: Any, clusters: np.ndarray, trials: np.ndarray) -> np.ndarr
     """The drawn row of each cluster, by the keyed numbers."""
     found = []
     names = [str(name) for name in dict.fromkeys(clusters.tolist())]
-    numbers = keyed_numbers(made.draw.seed, "cluster", names, each=3)[:, 0]
+    numbers = keyed_numbers(made.draw.seed, "cluster", names, each=2)[:, 0]
     for name, number in zip(names, numbers.tolist(), strict=True):
         rows = np.flatnonzero((clusters == int(name)) & trials)
         if rows.size:

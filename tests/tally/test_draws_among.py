@@ -28,7 +28,7 @@ from pacbound.errors import (
     InvalidValueError,
     RepeatedSourceError,
 )
-from pacbound.tally.keyed_numbers import keyed_numbers
+from pacbound.tally.coins import keyed_numbers
 
 ROWS = 900
 RNG = np.random.default_rng(3)
@@ -46,7 +46,7 @@ def _drawn(trials: np.ndarray, seed: int = 0) -> list[int]:
     for patient in dict.fromkeys(PATIENT.tolist()):
         rows = np.flatnonzero((patient == PATIENT) & trials).tolist()
         if rows:
-            (number,) = keyed_numbers(seed, "cluster", [str(patient)], each=3)[:, 0].tolist()
+            (number,) = keyed_numbers(seed, "cluster", [str(patient)], each=2)[:, 0].tolist()
             found.append(rows[number * len(rows) >> 64])
     return sorted(found)
 

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import bdtr
 
-from pacbound.tally.keyed_numbers import keyed_numbers, uniforms
+from pacbound.tally.coins import keyed_numbers, uniforms
 
-FROZEN = [[7128521863880911413, 8383421393921245816], [10786503563056197676, 13466134159135160221]]
+FROZEN = [[10533308357501219704, 15138579770014947881], [1655787586065050667, 999235525540075702]]
 
 
 def test_the_numbers_of_a_name_never_change() -> None:

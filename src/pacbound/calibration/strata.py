@@ -28,6 +28,7 @@ from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
+from pacbound.tally.coins import keyed_numbers
 from pacbound.tally.columns import (
     Rows,
     Slot,
@@ -39,7 +40,6 @@ from pacbound.tally.columns import (
     wanted,
 )
 from pacbound.tally.grids import DEFAULT_BINS, AtomBins, Bins, bins_for
-from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.returned_labels import ROW
 
 Integers = NDArray[np.int64]

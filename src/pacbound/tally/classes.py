@@ -16,6 +16,10 @@ refused unless the user allows a share of them. So are rows that a cascade gains
 model never predicts their label in any row: its classes may be named in another way (-1 for 0, or
 counted from 1). And so are labels and predictions that have no class in common. The rule looks at
 each value by itself, so rows mean the same in whatever parts they come.
+
+Truth values may be written as classes, "ill" and "healthy": `positive_class` says which one counts.
+A class that no row has is refused, because a misspelt one would make every row negative; where all
+classes are listed, it may be absent.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, isfinite
 from typing import Any, Final, NoReturn
 from unicodedata import normalize
@@ -34,7 +38,9 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import EXACT_FLOATS, MISSING, Values, grade_hint, is_missing
 from pacbound.stats.arguments import real_number
+from pacbound.tally.columns import Slot
 from pacbound.tally.label_matches import LabelMatches
+from pacbound.tally.row_options import POSITIVE
 
 Class = int | str
 Integers = NDArray[np.int64]
@@ -522,3 +528,71 @@ def _rounded_up(share: float) -> float:
     digits = 2 if share >= 0.01 else 4
     steps: int = 10**digits
     return min(1.0, ceil(share * steps) / steps)
+
+
+@dataclass(frozen=True)
+class PositiveClass:
+    """The class that counts, and those that were seen.
+
+    Examples
+    --------
+    >>> from pacbound.sources.values import values_of
+    >>> ill = PositiveClass.of("ill", ClassRule())
+    >>> ill.flags(values_of(["ill", "healthy"], "y"), "y")
+    array([ True, False])
+    """
+
+    given: Any
+    meant: frozenset[Class]
+    rule: ClassRule
+    seen: set[Class] = field(default_factory=set, compare=False)
+
+    @classmethod
+    def of(cls, given: Any, rule: ClassRule) -> PositiveClass:
+        """The class that a user names."""
+        if not isinstance(given, (str, int, float, np.generic)) or given == "":
+            raise InvalidTypeError(
+                f"positive_class={given!r} is not a class: expected the one that counts, as the "
+                "column spells it, for example 'ill'."
+            )
+        return cls(given, both_readings([given], POSITIVE), rule)
+
+    def flags(self, values: Values, name: str, start: int = 0) -> NDArray[np.bool_]:
+        """Whether each row is of this class; a missing class raises."""
+        vocabulary = Vocabulary(self.rule)
+        codes = vocabulary.codes(values, name, start)
+        missing = np.flatnonzero(codes == MISSING)
+        if missing.size:
+            raise InvalidValueError(
+                f"{name}[{start + missing[0]}] is missing ({missing.size} such rows): every row "
+                "needs its class. To drop rows because their class is missing voids the guarantee, "
+                "unless that has nothing to do with the class."
+            )
+        self.seen.update(vocabulary.classes(np.unique(codes).tolist()))
+        return np.isin(codes, [vocabulary.code(found) for found in self.meant])
+
+    def require_seen(self, name: str) -> None:
+        """Raise if no row is of this class, unless it is listed."""
+        known = self.seen | (self.rule.classes or frozenset())
+        if self.seen and not known & self.meant:
+            raise InvalidValueError(
+                f"positive_class={self.given!r} is in no row of {name}, which holds "
+                f"{some(self.seen)}: name one of these. If it is only absent here, list all "
+                "classes with classes=."
+            )
+
+
+def by_class(
+    slots: Mapping[str, Slot], flags: Iterable[str], given: Any, rule: ClassRule
+) -> dict[str, Slot]:
+    """The columns of a question, the first of its `flags` being a column of classes, of which
+    `given` is the one that counts.
+    """
+    named = [key for key in flags if key in slots]
+    if not named:
+        raise InvalidTypeError(
+            f"positive_class={given!r} says which class counts in a column of truth values, and "
+            "there is none here: leave it out."
+        )
+    slot = replace(slots[named[0]], positive=PositiveClass.of(given, rule))
+    return {**slots, named[0]: slot}

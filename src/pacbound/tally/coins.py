@@ -1,4 +1,12 @@
-"""Graded outcomes: a quality from 0 to 1 becomes right or wrong by the toss of a keyed coin.
+"""Keyed numbers; and graded outcomes: a quality from 0 to 1 becomes right or wrong by the toss of a
+keyed coin.
+
+The same seed and the same name give the same number, everywhere and for ever. What is drawn or
+tossed must not depend on how rows are ordered, cut into parts, or held by an engine, so nothing is
+generated in a sequence. The numbers of a name are the first 64 bits of a SHA-256, the next 64 and
+so on, of the text "purpose seed name", such as "coin 0 r17". No purpose has a space in it, so that
+two uses of one seed share nothing. Engines have this hash themselves, and give the same numbers
+where the rows are (`pacbound.tally.frames.keyed_rows`).
 
 Let rows be independent draws with a loss l from 0 to 1, and u uniform, one for each row and
 independent of everything. Then 1{u < l} is a loss of 0 or 1 with the same mean on every event of
@@ -18,7 +26,7 @@ tallies do not add.
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import starmap
@@ -32,7 +40,46 @@ from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.columns import Floats, Integers, Rows, Slot
-from pacbound.tally.keyed_numbers import keyed_numbers, uniforms
+
+Purpose = Literal["cluster", "row", "stratum", "coin", "name", "monitor"]
+
+# Each number is below 2 to the power of this.
+BITS: Final = 64
+
+_BYTES: Final = BITS // 8
+
+
+def keyed_numbers(
+    seed: int, purpose: Purpose, names: Iterable[str], *, each: int = 1
+) -> NDArray[np.uint64]:
+    """`each` numbers from 0 to 2^64 - 1 for every name, a row for each; at most four.
+
+    Whoever does not know the seed cannot tell them from independent and uniform ones.
+    """
+    keyed, width = hashlib.sha256(keyed_prefix(seed, purpose).encode()), _BYTES * each
+    digests = []
+    for name in names:
+        state = keyed.copy()
+        # Half a character, which some files hold, is a name too.
+        state.update(name.encode("utf-8", "surrogatepass"))
+        digests.append(state.digest()[:width])
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64).reshape(-1, each)
+
+
+def keyed_prefix(seed: int, purpose: Purpose) -> str:
+    """What stands before a name where it is hashed."""
+    return f"{purpose} {seed} "
+
+
+def name_numbers(names: Iterable[str]) -> NDArray[np.uint64]:
+    """A number for every name, whatever the seed of a draw is: names are recognised by it."""
+    return keyed_numbers(0, "name", names)[:, 0]
+
+
+def uniforms(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """The numbers as floats from 0 up to but not including 1, exact to 53 bits."""
+    return (numbers >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
+
 
 # The slot in which judged rows bring their coins.
 COIN: Final = "coin"
@@ -85,13 +132,16 @@ class Graded:
         found = np.asarray(grades, dtype=np.float64)
         bad = np.flatnonzero((found < worst) | (found > best))
         if bad.size:
-            value = found[bad[0]]
-            raise InvalidValueError(
-                f"{name}[{start + bad[0]}] is {value!s} ({bad.size} such values): expected grades "
-                f"from {worst:g} to {best:g}. If they go from 1 to 5, pass quality_scale=(1, 5) "
-                "(--quality-scale 1,5)."
-            )
+            raise self.beyond(f"{name}[{start + bad[0]}] is {found[bad[0]]!s}", bad.size)
         return np.asarray((found - worst) / (best - worst))
+
+    def beyond(self, said: str, values: int) -> InvalidValueError:
+        """The error for so many grades beyond the scale, after what is said of one of them."""
+        worst, best = self.scale
+        return InvalidValueError(
+            f"{said} ({values} such values): expected grades from {worst:g} to {best:g}. If they "
+            "go from 1 to 5, pass quality_scale=(1, 5) (--quality-scale 1,5)."
+        )
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -169,15 +219,22 @@ def coins(seed: int, names: Iterable[str]) -> Floats:
 
     Examples
     --------
-    >>> coins(0, ["0", "2"])
-    array([0.96352901, 0.06943127])
+    >>> coins(0, ["0", "6"])
+    array([0.67572076, 0.06404608])
     """
     return uniforms(keyed_numbers(seed, "coin", names)[:, 0])
 
 
 def name_in_cluster(cluster: str, row: str) -> str:
-    """The name of a row whose id is unique within its cluster: no two pairs have the same."""
-    return json.dumps([cluster, row])
+    """The name of a row whose id is unique within its cluster: no two pairs have the same, since it
+    begins with the number of bytes of the cluster's.
+
+    Examples
+    --------
+    >>> name_in_cluster("p7", "3")
+    '2 p7 3'
+    """
+    return f"{len(cluster.encode('utf-8', 'surrogatepass'))} {cluster} {row}"
 
 
 def graded_to_dict(graded: Graded) -> dict[str, Json]:
@@ -241,14 +298,25 @@ def right_by_quality(rows: Rows, slot: str, graded: Graded) -> NDArray[Any]:
     quality = graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
     missing = np.flatnonzero(np.isnan(quality))
     if missing.size:
-        raise InvalidValueError(
-            f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such rows): "
-            "every row needs a quality. Grade them; to drop rows because they were not graded "
-            "voids the guarantee unless that has nothing to do with how good they are."
-        )
+        raise not_graded(f"{rows.name(slot)}[{rows.start + missing[0]}] is missing", missing.size)
     if COIN not in rows.slots:
         return quality
     return (rows.numbers(COIN) >= 1.0 - quality).astype(np.int64)
+
+
+def not_graded(said: str, rows: int) -> InvalidValueError:
+    """The error for so many rows without a grade."""
+    return InvalidValueError(
+        f"{said} ({rows} such rows): every row needs a quality. Grade them; to drop rows because "
+        "they were not graded voids the guarantee unless that has nothing to do with how good they "
+        "are."
+    )
+
+
+def not_preferred(said: str, rows: int, known: Iterable[str]) -> InvalidValueError:
+    """The error for so many rows whose preferred model is not one of those that are known."""
+    listed = ", ".join(map(repr, known))
+    return InvalidValueError(f"{said} ({rows} such rows): expected one of {listed}, or nothing.")
 
 
 def tossed_differences(coin: Floats, better: Floats, worse: Floats) -> tuple[Integers, Integers]:
@@ -257,7 +325,7 @@ def tossed_differences(coin: Floats, better: Floats, worse: Floats) -> tuple[Int
 
     Examples
     --------
-    >>> coin = np.array([0.0694, 0.0694, 0.0694])
+    >>> coin = np.array([0.064, 0.064, 0.064])
     >>> tossed_differences(coin, np.array([0.25, 0.05, 0.0]), np.array([0.0, 0.0, 0.07]))[0]
     array([ 1,  0, -1])
     """

@@ -26,8 +26,7 @@ from pacbound.sources.values import Values, grade_hint, is_missing, values_of, w
 from pacbound.stats.arguments import truth_value
 
 if TYPE_CHECKING:
-    from pacbound.tally.classes import Vocabulary
-    from pacbound.tally.positive_class import PositiveClass
+    from pacbound.tally.classes import PositiveClass, Vocabulary
 
 # What a column stands for; truth values that may be missing are read by their distinct values.
 Holds = ColumnKind | Literal["flag or nothing"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from pacbound.sources.batches import (
 from pacbound.sources.notation import Notation
 from pacbound.sources.opening import opened
 from pacbound.sources.paths import Paths, are_paths
-from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary, by_class
 from pacbound.tally.coins import Coins, Graded, coin_slots
 from pacbound.tally.columns import (
     Floats,
@@ -48,11 +48,19 @@ from pacbound.tally.columns import (
     scaled,
     wanted,
 )
-from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers, draw_slots
+from pacbound.tally.draws import (
+    EVERY_ROW,
+    Candidates,
+    Draw,
+    Drawn,
+    Numbers,
+    draw_slots,
+    forecast,
+    require_some_kept,
+)
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.joined_tables import joined, quality_of
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.positive_class import by_class
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels, stored_as
 from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
@@ -132,13 +140,26 @@ class Counting:
         """The places of the rows that are drawn; whoever shows progress is told beforehand how many
         will be left, where a bound makes them few.
         """
-        said, note = candidates.forecast, getattr(self._progress, "note", None)
-        if said is not None and note is not None:
-            note(said)
+        self._say(candidates.forecast)
         places, self.drawn = candidates.chosen()
         if self._kept is not None:
             self._kept.places = places
         return places
+
+    def drew(self, drawn: Drawn) -> None:
+        """Take in what an engine drew rows from, and say what is left of them."""
+        self.drawn = drawn
+        self._say(forecast(self.draw, dict(drawn.among), drawn.rows, drawn.units))
+
+    def _say(self, said: str | None) -> None:
+        note = getattr(self._progress, "note", None)
+        if said is not None and note is not None:
+            note(said)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether somebody needs more of the rows than counts."""
+        return self._kept is not None
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
@@ -150,17 +171,25 @@ class Counting:
             rows = self._coins.tossed(rows)
         self.add(self.question.judge(rows, self.vocabulary, self.evidence))
 
-    def ask_inside(self, native: Any, *, keyed: bool = False, read_again: bool = False) -> None:
-        """Judge the rows of a frame inside its engine; `keyed` columns go by their slots."""
+    def ask_inside(
+        self,
+        native: Any,
+        *,
+        question: Question | None = None,
+        keyed: bool = False,
+        read_again: bool = False,
+    ) -> None:
+        """Judge the rows of a frame inside its engine; `keyed` columns go by their slots. The
+        `question` is that of the count, if no other is passed.
+        """
+        question = question or self.question
         # Loaded here, because arrays need no narwhals.
         from pacbound.tally.frames.engine_rows import EngineRows  # noqa: PLC0415
 
-        rows = EngineRows(
-            native, self.question.slots, self.rule, keyed=keyed, read_again=read_again
-        )
+        rows = EngineRows(native, question.slots, self.rule, keyed=keyed, read_again=read_again)
         # Taken in only when all went well, so that rows may be read in another way if it does not.
         evidence = Evidence()
-        judged = self.question.judge_inside(rows, evidence)
+        judged = question.judge_inside(rows, evidence)
         self.evidence.add(evidence)
         self.add(judged)
 
@@ -248,13 +277,58 @@ def count_rows(
     if notation.scale is not None:
         own = replace(own, slots=scaled(own.slots, notation.scale))
     counting = _counting(own, options, columns=True, kept=kept)
-    answers = options.get("answers")
-    joined = None if answers is None else ReturnedLabels.of(answers, own, counting.rule, notation)
+    reading = options_about("reading", options)
+    came = _Came(options.get("answers"), own, counting.rule, notation)
     if are_paths(data):
-        reading = options_about("reading", options)
-        return own, _count_files(counting, joined, data, notation, reading)
+        return own, _count_files(counting, came, data, notation, reading)
     with reading_frame():
-        return own, _count_frame(counting, joined, data)
+        return own, _count_frame(counting, came, data)
+
+
+@dataclass
+class _Came:
+    """Labels that came back, if any did: they are read once somebody asks for them, or stay in
+    Spark where that holds them and the rows.
+    """
+
+    source: Any
+    question: Question
+    rule: ClassRule
+    notation: Notation
+
+    def __bool__(self) -> bool:
+        return self.source is not None
+
+    @cached_property
+    def labels(self) -> ReturnedLabels:
+        """What came back, in memory."""
+        return ReturnedLabels.of(self.source, self.question, self.rule, self.notation)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names for what it came back in; one of its own for a frame, which has none."""
+        named = self.labels.sources if are_paths(self.source) else ()
+        return named or (own_name(),)
+
+    def joined_to(self, native: Any) -> Any:
+        """The frame with the labels in it, where Spark can join them; None where it cannot."""
+        if not self:
+            return native
+        # Loaded here, because arrays need no narwhals.
+        from pacbound.tally.frames.joined_labels import (  # noqa: PLC0415
+            CannotJoinError,
+            is_in_spark,
+            joined_inside,
+        )
+
+        if not is_in_spark(native):
+            return None
+        stays = not are_paths(self.source) and is_in_spark(self.source)
+        try:
+            answers = self.source if stays else self.labels
+            return joined_inside(native, answers, self.question, self.rule)
+        except CannotJoinError:
+            return None
 
 
 def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) -> Question:
@@ -267,8 +341,9 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
             )
         return question
     by = coin_slots(draw_slots(options_about("draw", options), columns=columns))
-    slots = {**question.slots, **by}
-    return replace(question, slots=slots, graded=Graded.of(options), counts_inside=False)
+    slots, inside = {**question.slots, **by}, question.counts_inside
+    own = replace(question, slots=slots, graded=Graded.of(options), counts_inside=False)
+    return replace(own, tosses_inside=inside)
 
 
 def _by_class(question: Question, options: Mapping[str, Any]) -> Question:
@@ -369,12 +444,18 @@ def _counting(
     return Counting(question, rule, draw, options.get("progress"), kept, options.get("source"))
 
 
-def _count_frame(counting: Counting, joined: ReturnedLabels | None, native: Any) -> Counted:
+def _count_frame(counting: Counting, came: _Came, native: Any) -> Counted:
     """Count a dataframe inside its own engine. Its rows have no order, so they get an own name.
 
-    Where labels came back, and where rows are drawn, the columns leave the engine.
+    Where labels came back, but to rows in Spark, and where rows are drawn by their place, the
+    columns leave the engine.
     """
-    draw = counting.draw
+    draw, rows = counting.draw, came.joined_to(native)
+    joined = None if rows is not None else came.labels
+    native = native if rows is None else rows
+    if joined is None and _asks_inside(counting, native):
+        _ask_engine(counting, native)
+        return counting.result([own_name()] if draw.chooses and counting.rows else None)
     if joined is not None or draw.chooses or not counting.question.counts_inside:
         _ask_arrays(counting, _columns_of(counting, native, joined))
         return counting.result([own_name()] if counting.rows else [])
@@ -386,7 +467,7 @@ def _count_frame(counting: Counting, joined: ReturnedLabels | None, native: Any)
 
 def _count_files(
     counting: Counting,
-    joined: ReturnedLabels | None,
+    came: _Came,
     paths: Paths,
     notation: Notation,
     reading: Mapping[str, Any],
@@ -400,12 +481,13 @@ def _count_files(
     question, draw, progress = counting.question, counting.draw, reading.get("progress")
     slots = {**question.slots, **draw.slots}
     with opened(paths, wanted(slots), notation=notation, **reading) as tables:
+        joined = came.labels if came and tables.tables else None
         listed = tables.tables if joined is None else joined.tables(tables.tables)
         if draw.chooses and listed:
             _ask_drawn(counting, listed, progress)
-        elif not listed and (draw.chooses or joined is not None):
+        elif not listed and (came or draw.slots):
             (part,) = tables.parts
-            _ask_arrays(counting, part.run(partial(_columns_of, counting, part.frame, joined)))
+            part.run(partial(_ask_part, counting, came, part.frame))
         else:
             counting.ids = _ids_of_parts(draw, tables.tables, tables.parts)
             again = Part(batches=partial(in_order, listed, wanted(question.slots), progress))
@@ -419,9 +501,8 @@ def _count_files(
             )
     try:
         names = tables.fingerprints
-        if names is not None and joined is not None:
-            # Labels in a frame have no name that they could be recognised by.
-            names = [*names, *(joined.sources or [own_name()])]
+        if names is not None and came:
+            names = [*names, *came.sources]
         return counting.result(names)
     except InvalidValueError as error:
         raise InvalidValueError(f"{tables.listed}: {error}") from None
@@ -538,6 +619,62 @@ def _ids_of_parts(draw: Draw, tables: Sequence[TableFile], parts: Sequence[Part]
     (part,) = parts
     found: Numbers = part.run(partial(_ids_of_frame, draw, part.frame))
     return found
+
+
+def _ask_part(counting: Counting, came: _Came, native: Any) -> None:
+    """Draw and judge the rows of files that an engine holds, with the labels that came back."""
+    rows, draw = came.joined_to(native), counting.draw
+    if rows is not None and _asks_inside(counting, rows):
+        _ask_engine(counting, rows, read_again=True)
+    elif rows is not None and not draw.slots and counting.question.counts_inside:
+        counting.ask_inside(rows, read_again=True)
+    else:
+        joined = came.labels if rows is None else None
+        _ask_arrays(counting, _columns_of(counting, native if rows is None else rows, joined))
+        if joined is not None:
+            joined.require_all_met("the files")
+
+
+def _asks_inside(counting: Counting, native: Any) -> bool:
+    """Whether an engine holds these rows that can draw them, and toss their coins, by their ids."""
+    if counting.keeps_rows or not counting.draw.slots:
+        return False
+    # Loaded here, because arrays need no narwhals.
+    from pacbound.tally.frames.keyed_rows import draws_inside  # noqa: PLC0415
+
+    return draws_inside(native, counting.question, counting.draw)
+
+
+def _ask_engine(counting: Counting, native: Any, *, read_again: bool = False) -> None:
+    """Draw and judge rows in the engine that holds them. Where it cannot judge them, the rows that
+    are drawn leave it.
+    """
+    from pacbound.tally.frames.keyed_rows import drawn_inside, ids_inside  # noqa: PLC0415
+
+    draw = counting.draw
+    if not draw.chooses:
+        counting.ids = ids_inside(native, draw)
+        _ask_frame(counting, native, read_again=read_again)
+        return
+    with drawn_inside(native, counting.question, draw, counting.rule) as (rows, drawn):
+        counting.drew(drawn)
+        _ask_frame(counting, rows, read_again=True)
+    require_some_kept(drawn, counting.rows, weightless=False)
+
+
+def _ask_frame(counting: Counting, native: Any, *, read_again: bool) -> None:
+    """Judge all rows of a frame in its engine, or here where the question says so."""
+    from pacbound.tally.frames.counting import whole_columns  # noqa: PLC0415
+    from pacbound.tally.frames.keyed_rows import with_coins  # noqa: PLC0415
+
+    question = counting.question
+    if question.graded is not None and question.tosses_inside:
+        native, question = with_coins(native, question)
+    elif not question.counts_inside:
+        columns = whole_columns(native, question.slots, in_order=False)
+        _ask_in_blocks(counting, Rows.of_arrays(question.slots, columns))
+        return
+    counting.ask_inside(native, question=question, read_again=read_again)
 
 
 def _count_part(counting: Counting, part: Part) -> None:

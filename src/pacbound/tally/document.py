@@ -146,6 +146,7 @@ def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
         "names": names_to_text(drawn.names),
         **({"among": dict(drawn.among)} if drawn.among else {}),
         **({"row_ids": names_to_text(drawn.row_ids)} if drawn.row_ids.size else {}),
+        **({"stayed": dict(drawn.stayed)} if drawn.stayed else {}),
     }
 
 
@@ -167,12 +168,15 @@ def _read_drawn(value: Json, kept: int) -> Drawn:
     part = documents.Reader(value, "drawn")
     names = names_from_text(part.text("names"))
     row_ids = names_from_text(part.text("row_ids") if part.has("row_ids") else "")
-    numbers = (drawn.units,) if drawn.by == "clusters" else (0, drawn.units)
+    digests = part.mapping("stayed") if part.has("stayed") else None
+    stayed = () if digests is None else tuple((n, digests.text(n)) for n in digests.names())
+    by_name = drawn.by == "clusters" and "cluster" not in dict(stayed)
+    numbers = (drawn.units,) if by_name else (0, drawn.units)
     of_rows = (0, drawn.rows) if drawn.by == "clusters" else (0,)
     fits = drawn.fits(kept) and len(names) in numbers and len(row_ids) in of_rows
     if not fits:
         raise ValueError(f"{kept} rows cannot have been drawn as it says")
-    return replace(drawn, names=names, row_ids=row_ids)
+    return replace(drawn, names=names, row_ids=row_ids, stayed=stayed)
 
 
 def _read_matches(body: Mapping[str, Json]) -> LabelMatches:

@@ -50,9 +50,9 @@ from pacbound.documents import Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
+from pacbound.tally.coins import BITS, keyed_numbers, name_numbers, uniforms
 from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot
 from pacbound.tally.grids import AtomBins, DyadicGrid, bins_for
-from pacbound.tally.keyed_numbers import BITS, keyed_numbers, name_numbers, uniforms
 from pacbound.tally.questions.question import Question, with_article
 from pacbound.tally.row_options import DRAWN_BY, options_about
 
@@ -64,6 +64,12 @@ NameAt = Callable[[int], str]
 
 
 _NO_NAMES: Final[Numbers] = np.zeros(0, dtype=np.uint64)
+
+# Beyond it engines cannot tell exactly which clusters are kept.
+_LARGEST_BOUND: Final = 2**37
+
+# Names are digested in buckets, by the first hexadecimal digits of their hash.
+BUCKET_DIGITS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ class Drawn:
         Clusters among the trials: the outcomes of which one row was drawn from each cluster that
         has any, in order, each with the number of such rows before the draw. All other rows were
         counted. Empty if one row of each cluster was drawn before labels were looked at.
+    stayed : tuple of (str, str)
+        The digests of names that were too many to leave their engine, by what they are names of.
 
     Examples
     --------
@@ -106,6 +114,7 @@ class Drawn:
     names: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
     row_ids: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
     among: tuple[tuple[str, int], ...] = ()
+    stayed: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def candidates(self) -> int:
@@ -123,11 +132,12 @@ class Drawn:
         """
         of_rows = self.names if self.by == "weights" else self.row_ids
         of_clusters = self.names if self.by == "clusters" else _NO_NAMES
-        return {
-            role: f"sha256:{hashlib.sha256(numbers.astype('>u8').tobytes()).hexdigest()}"
+        found = {
+            role: digest_of_names(numbers)
             for role, numbers in (("cluster", of_clusters), ("row_id", of_rows))
             if numbers.size
         }
+        return {**found, **dict(self.stayed)}
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -136,6 +146,11 @@ class Drawn:
 
     def __add__(self, other: Drawn) -> Drawn:
         """What was drawn from two tables that share no cluster and no row."""
+        if self.rows and other.rows and (self.stayed or other.stayed):
+            raise InvalidValueError(
+                "The names of so many rows stayed in their engine, so that nothing tells whether a "
+                "row is in both tallies. Count all tables together."
+            )
         if self.by == "weights" and self.rows and other.rows and not (self.named and other.named):
             raise InvalidValueError(
                 "Rows that were kept by their weights and their place in a table do not add: the "
@@ -160,12 +175,13 @@ class Drawn:
         rows, units = self.rows + other.rows, self.units + other.units
         both = zip(self.among, other.among, strict=True)
         among = tuple((name, here + there) for (name, here), (_, there) in both)
-        return Drawn(self.by, rows, units, self.seed, self.bound, names, row_ids, among)
+        stayed = self.stayed + other.stayed
+        return Drawn(self.by, rows, units, self.seed, self.bound, names, row_ids, among, stayed)
 
     @property
     def named(self) -> bool:
         """Whether each unit has a name, and not just a place in a table."""
-        return len(self.names) == self.units
+        return len(self.names) == self.units or bool(self.stayed)
 
     def fits(self, kept: int) -> bool:
         """Whether `kept` rows can have been drawn like this; what a file says need not be so."""
@@ -197,6 +213,19 @@ class Drawn:
         """The same way, with nothing drawn yet."""
         among = tuple((name, 0) for name, _ in self.among)
         return Drawn(self.by, 0, 0, self.seed, self.bound, among=among)
+
+
+def digest_of_names(numbers: Numbers) -> str:
+    """A digest of hashes in order: the SHA-256 of those of all buckets that are not empty, so that
+    an engine can make each where the names are.
+    """
+    buckets = (numbers >> np.uint64(BITS - 4 * BUCKET_DIGITS)).astype(np.int64)
+    ends = [*np.flatnonzero(np.diff(buckets)) + 1, len(numbers)]
+    whole, start = hashlib.sha256(), 0
+    for end in ends:
+        whole.update(hashlib.sha256(numbers[start:end].astype(">u8").data).digest())
+        start = end
+    return f"sha256:{whole.hexdigest()}"
 
 
 @dataclass(frozen=True)
@@ -333,36 +362,15 @@ class Candidates:
         order = self._ordered(ids, codes)
         clustered = self._draw.by == "clusters"
         places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
-        if drawn.candidates and len(places) == drawn.others:
-            weightless = self._draw.by == "weights" and not any(map(np.any, self._weights))
-            why = (
-                "every weight is 0. Pass the weights of these rows."
-                if weightless
-                else f"the bound {drawn.bound:g} is far above what was seen. Collect more rows."
-            )
-            raise InvalidValueError(
-                f"None of {drawn.units:,} {_UNITS[self._draw.by]} was kept, so that there is "
-                f"nothing to certify: {why} To try another seed, or a bound from these rows, would "
-                "void the guarantee."
-            )
+        weightless = self._draw.by == "weights" and not any(map(np.any, self._weights))
+        require_some_kept(drawn, len(places), weightless=weightless)
         return places, drawn
 
     @property
     def forecast(self) -> str | None:
-        """How many rows will be left, before they are drawn: what the sizes of the clusters and
-        their bound let expect. None where no bound is declared.
-        """
-        draw = self._draw
-        if draw.by != "clusters" or draw.bound is None:
-            return None
+        """How many rows will be left, before they are drawn."""
         sizes = {name: sum(int(f.sum()) for f in flags) for name, flags in self._trials.items()}
-        kinds = [f"{name} rows" for name in sizes] or ["rows"]
-        left = [f"{size / draw.bound:,.0f}" for size in sizes.values() or [self._rows]]
-        said = " and ".join(f"{few} of the {kind}" for few, kind in zip(left, kinds, strict=True))
-        return (
-            f"cluster_bound={draw.bound:g}: about {said} will be left, drawn from "
-            f"{len(self._clusters):,} clusters with {self._rows:,} rows."
-        )
+        return forecast(self._draw, sizes, self._rows, len(self._clusters))
 
     @property
     def name(self) -> str:
@@ -402,8 +410,7 @@ class Candidates:
         order = np.argsort(codes, kind="stable") if order is None else order
         trials = self._flags
         other = ~np.logical_or.reduce([*trials.values()]) if trials else np.zeros(0, dtype=bool)
-        # The third is not used: with two, both would be others, and so would every draw.
-        numbers = keyed_numbers(draw.seed, "cluster", names, each=3)
+        numbers = keyed_numbers(draw.seed, "cluster", names, each=2)
         drawn_rows = self._one_of_each(codes, order, numbers)
         places = np.concatenate([np.flatnonzero(other), drawn_rows])
         among = tuple((name, int(flags.sum())) for name, flags in sorted(trials.items()))
@@ -423,7 +430,7 @@ class Candidates:
         known = name_numbers(names)
         order = np.argsort(codes, kind="stable")
         order = order[~np.isin(known, used)[codes[order]]]
-        numbers = keyed_numbers(self._draw.seed, "monitor", names, each=3)
+        numbers = keyed_numbers(self._draw.seed, "monitor", names, each=2)
         trials = self._flags
         tried = np.logical_or.reduce([*trials.values()]) if trials else np.ones_like(codes, bool)
         drawn_from = np.unique(codes[order[tried[order]]])
@@ -463,12 +470,7 @@ class Candidates:
         if bound is not None:
             largest = int(sizes.max(initial=0))
             if largest > bound:
-                raise InvalidValueError(
-                    f"Cluster {names[int(sizes.argmax())]!r} has {largest} {what}rows, more "
-                    f"than cluster_bound={bound:g}: the bound must hold for every cluster "
-                    "that there can be. Find one that does without looking at these rows, or "
-                    "leave it out and speak of clusters."
-                )
+                raise cluster_too_large(names[int(sizes.argmax())], largest, what, bound)
             pairs = _pairs(numbers[:, 1], sizes)
             kept &= np.array([n * int(bound) < size << BITS for n, size in pairs], dtype=bool)
         return np.asarray(order[chosen[kept]], dtype=np.int64)
@@ -493,10 +495,56 @@ def _refuse_repeated(
     times = 1 + (len(run) if run.all() else int((~run).argmax()))
     rows = sorted(order[first : first + times].tolist())
     begins = same & ~np.concatenate([[False], same[:-1]])
+    places = f"{where}, first in rows {rows[0]} and {rows[1]}"
+    raise repeated_id(column, name_at(rows[0]), times, places, int(begins.sum()))
+
+
+def repeated_id(column: str, name: str, times: int, where: str, ids: int) -> InvalidValueError:
+    """The error for an id that is there several times, of so many such ids."""
+    return InvalidValueError(
+        f"{column} holds {name!r} {times:,} times{where} ({ids:,} such ids): each row needs an id "
+        "of its own. A row that counts twice, after a merge that doubled it, say, voids every "
+        "guarantee: keep one of each."
+    )
+
+
+def cluster_too_large(name: str, rows: int, what: str, bound: float) -> InvalidValueError:
+    """The error for a cluster with more rows than its bound; `what` they are."""
+    return InvalidValueError(
+        f"Cluster {name!r} has {rows} {what}rows, more than cluster_bound={bound:g}: the bound "
+        "must hold for every cluster that there can be. Find one that does without looking at "
+        "these rows, or leave it out and speak of clusters."
+    )
+
+
+def require_some_kept(drawn: Drawn, kept: int, *, weightless: bool) -> None:
+    """Raise if none of the rows that could be drawn is among those that were kept."""
+    if not drawn.candidates or kept != drawn.others:
+        return
+    why = (
+        "every weight is 0. Pass the weights of these rows."
+        if weightless
+        else f"the bound {drawn.bound:g} is far above what was seen. Collect more rows."
+    )
     raise InvalidValueError(
-        f"{column} holds {name_at(rows[0])!r} {times:,} times{where}, first in rows {rows[0]} and "
-        f"{rows[1]} ({int(begins.sum()):,} such ids): each row needs an id of its own. A row that "
-        "counts twice, after a merge that doubled it, say, voids every guarantee: keep one of each."
+        f"None of {drawn.units:,} {_UNITS[drawn.by]} was kept, so that there is nothing to "
+        f"certify: {why} To try another seed, or a bound from these rows, would void the guarantee."
+    )
+
+
+def forecast(draw: Draw, sizes: Mapping[str, int], rows: int, clusters: int) -> str | None:
+    """How many rows will be left, before they are drawn: what the sizes of the clusters and their
+    bound let expect; `sizes` are the rows of each outcome that is drawn among. None where no bound
+    is declared.
+    """
+    if draw.by != "clusters" or draw.bound is None:
+        return None
+    kinds = [f"{name} rows" for name in sizes] or ["rows"]
+    left = [f"{size / draw.bound:,.0f}" for size in sizes.values() or [rows]]
+    said = " and ".join(f"{few} of the {kind}" for few, kind in zip(left, kinds, strict=True))
+    return (
+        f"cluster_bound={draw.bound:g}: about {said} will be left, drawn from {clusters:,} "
+        f"clusters with {rows:,} rows."
     )
 
 
@@ -577,7 +625,13 @@ def _seed(seed: Any) -> int:
 
 def _bound(by: By, asked: Mapping[str, Any]) -> float | None:
     if by == "clusters" and "cluster_bound" in asked:
-        return whole_number(asked["cluster_bound"], "cluster_bound", least=1)
+        most = whole_number(asked["cluster_bound"], "cluster_bound", least=1)
+        if most >= _LARGEST_BOUND:
+            raise InvalidValueError(
+                f"cluster_bound={most} is more rows than a cluster can be bounded by: expected a "
+                f"whole number below 2**{_LARGEST_BOUND.bit_length() - 1}."
+            )
+        return most
     if by != "weights":
         return None
     bound = real_number(asked["weight_bound"], "weight_bound", "a bound on weights")
@@ -597,31 +651,46 @@ def _named(rows: Rows, slot: str) -> tuple[tuple[str, ...], Integers]:
     missing = [p for p, name in enumerate(names) if is_missing_code(name)] if is_text else []
     if missing:
         where = np.flatnonzero(np.isin(places, missing))
-        raise InvalidValueError(
-            f"{rows.name(slot)}[{rows.start + where[0]}] is {names[missing[0]]!r}, usually a "
-            f"missing value ({where.size} such rows): expected a name in every row. Find out which "
-            "it is, or leave out whatever has no name, whatever its labels are."
+        raise no_name(
+            f"{rows.name(slot)}[{rows.start + where[0]}] is {names[missing[0]]!r}", where.size
         )
     return names, places
+
+
+def no_name(said: str, rows: int) -> InvalidValueError:
+    """The error for text in place of a name that usually stands for a missing one."""
+    return InvalidValueError(
+        f"{said}, usually a missing value ({rows} such rows): expected a name in every row. Find "
+        "out which it is, or leave out whatever has no name, whatever its labels are."
+    )
 
 
 def _checked_weights(rows: Rows, bound: float) -> Floats:
     weights, name = rows.numbers("weights").astype(np.float64), rows.name("weights")
     bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if bad.size:
-        raise InvalidValueError(
-            f"{name}[{rows.start + bad[0]}] is {weights[bad[0]]} ({bad.size} such values): "
-            "expected weights from 0 to weight_bound in every row."
-        )
+        raise not_a_weight(f"{name}[{rows.start + bad[0]}] is {weights[bad[0]]}", bad.size)
     above = np.flatnonzero(weights > bound)
     if above.size:
-        raise InvalidValueError(
-            f"{name}[{rows.start + above[0]}] is {weights[above[0]]:g}, above weight_bound="
-            f"{bound:g} ({above.size} such values): the bound must hold for every row that can be "
-            "drawn. Find one that follows from how the weights are defined; the largest weight "
-            "seen voids the guarantee."
-        )
+        said = f"{name}[{rows.start + above[0]}] is {weights[above[0]]:g}"
+        raise weight_too_large(said, bound, above.size)
     return weights
+
+
+def not_a_weight(said: str, values: int) -> InvalidValueError:
+    """The error for so many values that are not weights, after what is said of one of them."""
+    return InvalidValueError(
+        f"{said} ({values} such values): expected weights from 0 to weight_bound in every row."
+    )
+
+
+def weight_too_large(said: str, bound: float, values: int) -> InvalidValueError:
+    """The same for weights above their bound."""
+    return InvalidValueError(
+        f"{said}, above weight_bound={bound:g} ({values} such values): the bound must hold for "
+        "every row that can be drawn. Find one that follows from how the weights are defined; the "
+        "largest weight seen voids the guarantee."
+    )
 
 
 def _pairs(numbers: Numbers, sizes: Integers) -> zip[tuple[int, int]]:

@@ -41,7 +41,65 @@ from pacbound.tally.questions.question import GRADED_SLOTS, Question
 ROW: Final = "pac_row"
 
 # How far a score may be from what it was when it went out: digits are lost on the way.
-_CLOSE: Final = 1e-6
+CLOSE: Final = 1e-6
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What is wrong with labels that came back in `answers`, about a row of the table `where`, and
+    so many rows like it.
+    """
+
+    answers: str
+    where: str
+    row: int
+    rows: int
+
+    def told(self, column: str, there: Any, here: Any) -> InvalidValueError:
+        """A score or a class that is not the one that went out."""
+        return InvalidValueError(
+            f"{self.answers} has another {column!r} than {self.where} for row {self.row} "
+            f"({self.rows} such rows here): {there!s} and {here!s}. These are answers to other "
+            "rows."
+        )
+
+    def twice(self) -> InvalidValueError:
+        """A row of the table that is there twice."""
+        return InvalidValueError(
+            f"{self.where}: a row that was answered stands there twice (its {ROW} is {self.row}): "
+            "every row has a number of its own."
+        )
+
+    def lacking(self) -> InvalidValueError:
+        """A row that has no answer, where every row needs one."""
+        return InvalidValueError(
+            f"{self.where}: row {self.row} has no answer in {self.answers} ({self.rows} such rows "
+            "here): every row needs one. Answer them all; to drop rows for it voids the "
+            "guarantee. Rows that `pacbound stratify` chose are counted from the file that it "
+            "wrote, not from the pool."
+        )
+
+    def contradicted(self, what: str, came: str, had: str) -> InvalidValueError:
+        """A label that is not the one that the table has."""
+        return InvalidValueError(
+            f"{self.answers} says another {what} than {self.where} for row {self.row} "
+            f"({self.rows} such rows): {came} and {had}. A label is not changed once it was seen: "
+            "find out which is right."
+        )
+
+    def strange(self) -> InvalidValueError:
+        """An answer to a row that is not there."""
+        return InvalidValueError(
+            f"{self.answers} answers row {self.row} ({self.rows} such answers), which is not in "
+            f"{self.where}: these are answers to other rows, or some files are not named."
+        )
+
+    def repeated(self, said: str) -> InvalidValueError:
+        """A row that is answered twice."""
+        return InvalidValueError(
+            f"{self.answers} answers row {self.row} twice{said} ({self.rows} such answers): keep "
+            "one answer to each row."
+        )
 
 
 @dataclass(frozen=True)
@@ -60,16 +118,13 @@ class KnownBy:
         """
         there = self.values
         if self.is_number:
-            differ = ~(np.isclose(here, there, rtol=_CLOSE, atol=_CLOSE) | np.isnan(there))
+            differ = ~(np.isclose(here, there, rtol=CLOSE, atol=CLOSE) | np.isnan(there))
         else:
             differ = np.array([a != b for a, b in zip(here, there, strict=True)], dtype=bool)
         if differ.any():
             first = int(np.flatnonzero(differ)[0])
-            raise InvalidValueError(
-                f"{answers} has another {self.name!r} than {where} for row {rows[first]} "
-                f"({int(differ.sum())} such rows here): {there[first]!s} and {here[first]!s}. "
-                "These are answers to other rows."
-            )
+            wrong = Wrong(answers, where, int(rows[first]), int(differ.sum()))
+            raise wrong.told(self.name, there[first], here[first])
 
 
 @dataclass(frozen=True)
@@ -88,6 +143,11 @@ class AnswerColumn:
     def name(self) -> str:
         """What it is called."""
         return self.slot.name
+
+    @property
+    def what(self) -> str:
+        """What it holds, for a message."""
+        return repr(self.name) if self.key.startswith(GRADED_SLOTS) else "label"
 
     @classmethod
     def of(cls, key: str, slot: Slot, rule: ClassRule) -> AnswerColumn:
@@ -149,15 +209,7 @@ class ReturnedLabels:
         cls, source: Any, question: Question, rule: ClassRule, notation: Notation = PLAIN
     ) -> ReturnedLabels:
         """The answers in files or in a frame, to be joined to the rows of a question."""
-        keys = [key for key in question.slots if key.startswith(GRADED_SLOTS)]
-        keys = keys or [key for key in question.labelled_by if key in question.slots][:1]
-        if not keys:
-            raise InvalidTypeError(
-                "The labels that came back have no place: name their column, as it is called where "
-                "they came back."
-            )
-        columns = [AnswerColumn.of(key, question.slots[key], rule) for key in keys]
-        known_by = [other for name, other in question.slots.items() if name not in keys]
+        columns, known_by = answer_columns(question, rule)
         found = (
             _of_files(source, columns, known_by, notation)
             if are_paths(source)
@@ -226,11 +278,8 @@ class ReturnedLabels:
         found[inside] = self.numbers[places[inside]] == rows[inside]
         again = np.flatnonzero(found)[self.met[places[found]]]
         if again.size or len(np.unique(places[found])) < int(found.sum()):
-            raise InvalidValueError(
-                f"{where}: a row that was answered stands there twice (its {ROW} is "
-                f"{rows[found][0] if not again.size else rows[again[0]]}): every row has a number "
-                "of its own."
-            )
+            first = rows[found][0] if not again.size else rows[again[0]]
+            raise Wrong(self.name, where, int(first), 1).twice()
         self.met[places[found]] = True
         for column in self.told:
             here = _told(batch, column.name, is_number=column.is_number)[found]
@@ -243,12 +292,7 @@ class ReturnedLabels:
                 came[:] = self._agreeing(answer, came, answer.read(batch), rows, where)
         lacking = rows[np.isnan(values).any(axis=1)]
         if self.needs_all and lacking.size:
-            raise InvalidValueError(
-                f"{where}: row {lacking[0]} has no answer in {self.name} ({lacking.size} such rows "
-                "here): every row needs one. Answer them all; to drop rows for it voids the "
-                "guarantee. Rows that `pacbound stratify` chose are counted from the file that it "
-                "wrote, not from the pool."
-            )
+            raise Wrong(self.name, where, int(lacking[0]), lacking.size).lacking()
         return values
 
     def _agreeing(
@@ -257,23 +301,16 @@ class ReturnedLabels:
         """What came back, and what the table has where nothing came; they do not contradict."""
         other = np.flatnonzero(~np.isnan(had) & ~np.isnan(came) & (had != came))
         if other.size:
-            what = repr(column.name) if column.key.startswith(GRADED_SLOTS) else "label"
-            raise InvalidValueError(
-                f"{self.name} says another {what} than {where} for row {rows[other[0]]} "
-                f"({other.size} such rows): {column.spelled(came[other[0]])} and "
-                f"{column.spelled(had[other[0]])}. A label is not changed once it was seen: "
-                "find out which is right."
-            )
+            wrong = Wrong(self.name, where, int(rows[other[0]]), other.size)
+            said = (column.spelled(found[other[0]]) for found in (came, had))
+            raise wrong.contradicted(column.what, *said)
         return np.where(np.isnan(came), had, came)
 
     def require_all_met(self, where: str) -> None:
         """Refuse answers to rows that are not there."""
         strange = self.numbers[~self.met]
         if strange.size:
-            raise InvalidValueError(
-                f"{self.name} answers row {strange[0]} ({strange.size} such answers), which is not "
-                f"in {where}: these are answers to other rows, or some files are not named."
-            )
+            raise Wrong(self.name, where, int(strange[0]), strange.size).strange()
 
     def _refuse_repeated(self) -> None:
         twice = np.flatnonzero(self.numbers[1:] == self.numbers[:-1])
@@ -281,11 +318,8 @@ class ReturnedLabels:
             return
         first = int(twice[0])
         one, other = map(self._spelled, self.values[first : first + 2])
-        said = f"both {one}" if one == other else f"once {one} and once {other}"
-        raise InvalidValueError(
-            f"{self.name} answers row {self.numbers[first]} twice, {said} ({twice.size} such "
-            "answers): keep one answer to each row."
-        )
+        said = f", both {one}" if one == other else f", once {one} and once {other}"
+        raise Wrong(self.name, "", int(self.numbers[first]), twice.size).repeated(said)
 
     def _spelled(self, values: Floats) -> str:
         return ", ".join(
@@ -315,12 +349,14 @@ class _Found:
         self.numbers.append(row_numbers(batch.numbers(ROW), batch.start))
         self.values.append(np.column_stack([column.read(batch) for column in self.answers]))
         for column, slot in self.told.items():
-            self.columns[column].append(_told(batch, column, is_number=_is_number(slot)))
+            self.columns[column].append(_told(batch, column, is_number=is_told_as_number(slot)))
 
     def known_by(self, chosen: Integers) -> list[KnownBy]:
         """The columns beside the labels, of the chosen rows."""
         return [
-            KnownBy(name, np.concatenate(parts)[chosen], is_number=_is_number(self.told[name]))
+            KnownBy(
+                name, np.concatenate(parts)[chosen], is_number=is_told_as_number(self.told[name])
+            )
             for name, parts in self.columns.items()
             if parts
         ]
@@ -332,7 +368,7 @@ def _of_files(
     tables = open_answers(paths, notation)
     files = [table.path for table in tables]
     name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-    found = _Found(name, answers, _told_slots(known_by, [table.columns for table in tables]))
+    found = _Found(name, answers, told_slots(known_by, [table.columns for table in tables]))
     wanted = [ROW, *(column.name for column in answers), *found.told]
     with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
         for table in tables:
@@ -348,13 +384,26 @@ def _of_frame(frame: Any, answers: Sequence[AnswerColumn], known_by: Sequence[Sl
     # Loaded here, because files need no narwhals.
     from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
 
-    told = _told_slots(known_by, [column_names(frame)])
+    told = told_slots(known_by, [column_names(frame)])
     found = _Found("the frame of answers", answers, told)
     slots = {ROW: Slot("number", ROW), **{each.name: stored_as(each.slot) for each in answers}}
     slots |= told
     columns = whole_columns(frame, slots, in_order=False)
     found.take(ArrayBatch(0, len(columns[ROW]), columns))
     return found
+
+
+def answer_columns(question: Question, rule: ClassRule) -> tuple[list[AnswerColumn], list[Slot]]:
+    """The columns that come back to a question, and those by which its rows are known again."""
+    keys = [key for key in question.slots if key.startswith(GRADED_SLOTS)]
+    keys = keys or [key for key in question.labelled_by if key in question.slots][:1]
+    if not keys:
+        raise InvalidTypeError(
+            "The labels that came back have no place: name their column, as it is called where "
+            "they came back."
+        )
+    columns = [AnswerColumn.of(key, question.slots[key], rule) for key in keys]
+    return columns, [other for name, other in question.slots.items() if name not in keys]
 
 
 def stored_as(slot: Slot) -> Slot:
@@ -382,14 +431,18 @@ def row_numbers(values: Any, start: int) -> Integers:
     numbers = np.asarray(values, dtype=np.float64)
     bad = np.flatnonzero(~((numbers >= 0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)))
     if bad.size:
-        raise InvalidValueError(
-            f"{ROW}[{start + bad[0]}] is {numbers[bad[0]]}, which is not the number of a row: "
-            "leave the column as it was written."
-        )
+        raise not_a_row(f"{ROW}[{start + bad[0]}] is {numbers[bad[0]]}")
     return numbers.astype(np.int64)
 
 
-def _told_slots(known_by: Sequence[Slot], columns: Sequence[Sequence[str]]) -> dict[str, Slot]:
+def not_a_row(said: str) -> InvalidValueError:
+    """The error for a number that is not that of a row, after what is said of it."""
+    return InvalidValueError(
+        f"{said}, which is not the number of a row: leave the column as it was written."
+    )
+
+
+def told_slots(known_by: Sequence[Slot], columns: Sequence[Sequence[str]]) -> dict[str, Slot]:
     """The columns of scores and predictions that came back, too, by name."""
     scores_and_classes = ("number", "number or nothing", "class")
     return {
@@ -399,7 +452,8 @@ def _told_slots(known_by: Sequence[Slot], columns: Sequence[Sequence[str]]) -> d
     }
 
 
-def _is_number(slot: Slot) -> bool:
+def is_told_as_number(slot: Slot) -> bool:
+    """Whether rows are known again by numbers in a column, and not by classes."""
     return slot.kind != "class"
 
 
@@ -415,11 +469,12 @@ def texts_of(distinct: Sequence[Any], places: Integers) -> NDArray[Any]:
     """Classes, at their places among the distinct ones, in one spelling; None where one is
     missing.
     """
-    spelled = np.array([*(_spelling(value) for value in distinct), None], dtype=object)
+    spelled = np.array([*(spelling_of(value) for value in distinct), None], dtype=object)
     return np.asarray(spelled[places])
 
 
-def _spelling(value: Any) -> Any:
+def spelling_of(value: Any) -> Any:
+    """A class in one spelling of it: 1, 1.0 and "1" are one."""
     if isinstance(value, float) and not isnan(value) and value == int(value):
         value = int(value)
     try:

@@ -21,8 +21,9 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import grade_hint, is_missing
 from pacbound.tally.classes import ClassRule, Evidence
+from pacbound.tally.coins import Graded, not_preferred
 from pacbound.tally.columns import ROUNDING, Integers, Slot, score_hint
-from pacbound.tally.frames.answer_columns import AnswerColumns
+from pacbound.tally.frames.answer_columns import AnswerColumns, class_column
 from pacbound.tally.frames.counting import KeyCounts, counted, extreme
 from pacbound.tally.frames.opening import (
     Frame,
@@ -30,6 +31,7 @@ from pacbound.tally.frames.opening import (
     is_number,
     known_frame,
     number,
+    one_where,
     one_where_whole,
     open_frame,
     typed,
@@ -105,6 +107,10 @@ class Flag:
                 f"or 1. For predictions and labels name both columns instead.{grade_hint(example)}"
             )
         return codes.astype(np.int64)
+
+
+def _filled(value: nw.Expr, missing: float) -> nw.Expr:
+    return nw.when(is_number(value)).then(value).otherwise(nw.lit(missing))
 
 
 MISSING: Final = -1.0
@@ -414,6 +420,63 @@ class EngineRows:
                 f"{name} to be the maximum up to and including the first un-recoverable state. "
                 "Were they swapped?"
             )
+
+    def quality(self, slot: str, graded: Graded) -> nw.Expr:
+        """A column of grades as qualities from 0 to 1, null where one is missing."""
+        value, (worst, best) = self.number(slot), graded.scale
+        return nw.when(is_number(value)).then(unscaled(value - worst, best - worst))
+
+    def refuse_beyond(self, slots: Sequence[str], graded: Graded) -> None:
+        """Refuse grades beyond the scale."""
+        for slot in slots:
+            quality, value = self.quality(slot, graded), self.number(slot)
+            beyond = (quality < 0.0) | (quality > 1.0)
+            found = counted(self.frame, {"beyond": one_where(beyond)})
+            values = found.rows_where(found.numbers("beyond") == 1)
+            if values:
+                example = extreme(self.frame, value, beyond, greatest=True)
+                raise graded.beyond(f"{self.name(slot)} holds {example}", values)
+
+    def tossed(self, coin: str, better: nw.Expr, worse: nw.Expr, agree: nw.Expr | None) -> nw.Expr:
+        """What the coin of each row says of the difference of two qualities, at worst and at best
+        where one is missing: -1, 0 or 1 of each, counted from 0 as a number of two digits to base
+        3. Where the answers `agree`, nothing is lost or gained.
+        """
+        ends = [
+            self._tossed_sign(coin, _filled(better, one) - _filled(worse, other))
+            for one, other in ((1.0, 0.0), (0.0, 1.0))
+        ]
+        both = (ends[0] + 1) * 3 + (ends[1] + 1)
+        if agree is None:
+            return both
+        return nw.when(one_where(agree) == 1).then(nw.lit(4)).otherwise(both)
+
+    def _tossed_sign(self, coin: str, difference: nw.Expr) -> nw.Expr:
+        tossed = nw.col(self._columns[coin])
+        loses = nw.when(tossed < -difference).then(nw.lit(-1)).otherwise(nw.lit(0))
+        return nw.when(tossed < difference).then(nw.lit(1)).otherwise(loses)
+
+    def right_by_quality(self, slot: str, coin: str, graded: Graded) -> nw.Expr:
+        """1 where the coin of a row says that its answer is right, 0 where it does not, -1 where
+        there is no grade.
+        """
+        quality, tossed = self.quality(slot, graded), nw.col(self._columns[coin])
+        right = one_where(tossed >= 1.0 - quality)
+        return nw.when(is_number(quality)).then(right).otherwise(nw.lit(-1))
+
+    def preferred(self, slot: str, known: Mapping[str, float]) -> nw.Expr:
+        """The quality that the preferred model of each row stands for, by its name; null where
+        there is none.
+        """
+        column = class_column(self.frame, self.name(slot), self._columns[slot], ClassRule())
+        text, quality = column.value.cast(nw.String), nw.lit(None).cast(nw.Float64)
+        found = counted(self.frame, {"value": text})
+        for value, rows in zip(found.keys["value"].tolist(), found.rows.tolist(), strict=True):
+            if not is_missing(value) and value not in known:
+                raise not_preferred(f"{self.name(slot)} holds {value!r}", rows, known)
+        for name, stands_for in known.items():
+            quality = nw.when(text == name).then(nw.lit(stands_for)).otherwise(quality)
+        return quality
 
     def flag(self, slot: str) -> Flag:
         """A column of truth values."""

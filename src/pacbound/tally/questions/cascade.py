@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
-from pacbound.tally.coins import COIN, Graded, tossed_differences
+from pacbound.tally.coins import COIN, Graded, not_preferred, tossed_differences
 from pacbound.tally.columns import (
     QUALITY,
     Floats,
@@ -268,8 +268,7 @@ class CascadeQuestion(Question):
         """The quality of each model's answer, NaN where it is missing."""
         graded = self.graded or Graded()
         if "preferred" in self.slots:
-            known = {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
-            slow = preferred_quality(rows, known)
+            slow = preferred_quality(rows, self._preferred)
             return [1.0 - slow, slow]
         found = [
             graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
@@ -277,8 +276,40 @@ class CascadeQuestion(Question):
         ]
         return found if len(found) > 1 else [1.0 - found[0], found[0]]
 
+    @property
+    def _preferred(self) -> dict[str, float]:
+        """The quality of the slow model's answer, by which one is preferred."""
+        return {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
+
+    def _toss_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """Graded rows inside an engine: for each exit what its coin says at worst and at best."""
+        scores, graded = self._slots("confidence"), self.graded or Graded()
+        if "preferred" in self.slots:
+            found = [rows.preferred("preferred", self._preferred)]
+        else:
+            rows.refuse_beyond(self._slots(QUALITY), graded)
+            found = [rows.quality(slot, graded) for slot in self._slots(QUALITY)]
+        *fast, slow = found if len(found) > 1 else [1.0 - found[0], found[0]]
+        predictions = self._slots("prediction")
+        answers = rows.answers(predictions, None, evidence) if predictions else None
+        agree = [None] * self.exits if answers is None else answers.agree
+        tossed = [rows.tossed(COIN, slow, *each) for each in zip(fast, agree, strict=True)]
+        keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
+        keys |= {**self._group_keys(rows), **{f"exit {m}": code for m, code in enumerate(tossed)}}
+        if answers is not None:
+            keys["exit 0"] = answers.coded(keys["exit 0"])
+        counts = rows.count(keys)
+        if answers is not None:
+            answers.checked(counts, "exit 0")
+        ends = np.stack([counts.numbers(f"exit {m}").astype(np.int64) for m in range(self.exits)])
+        cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
+        outcomes = joint_of(_PLACES[ends // 3, ends % 3])
+        return self._counted_inside(rows, counts, cells, outcomes)
+
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
+        if self.graded is not None:
+            return self._toss_inside(rows, evidence)
         label = "label" if "label" in self.slots else None
         answers = rows.answers(self._slots("prediction"), label, evidence)
         scores = self._slots("confidence")
@@ -302,12 +333,8 @@ def preferred_quality(rows: Rows, known: Mapping[str, float]) -> Floats:
     names = [str(name) for name in vocabulary.names()]
     strange = np.flatnonzero(np.array([*(name not in known for name in names), False])[codes])
     if strange.size:
-        listed = ", ".join(map(repr, known))
-        raise InvalidValueError(
-            f"{rows.name('preferred')}[{rows.start + strange[0]}] is "
-            f"{names[codes[strange[0]]]!r} ({strange.size} such rows): expected one of "
-            f"{listed}, or nothing."
-        )
+        where = f"{rows.name('preferred')}[{rows.start + strange[0]}]"
+        raise not_preferred(f"{where} is {names[codes[strange[0]]]!r}", strange.size, known)
     return np.array([*(known.get(name, np.nan) for name in names), np.nan])[codes]
 
 

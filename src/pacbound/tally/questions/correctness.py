@@ -16,7 +16,7 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.coins import Graded, right_by_quality
+from pacbound.tally.coins import COIN, Graded, not_graded, right_by_quality
 from pacbound.tally.columns import QUALITY, Array, Integers, Rows, Slot, as_score_column
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
@@ -126,6 +126,16 @@ class Correctness(Question):
             flag = rows.flag("correct")
             counts = rows.count({**keys, "right": flag.key})
             return counts, flag.checked(counts, "right")
+        if QUALITY in self.slots:
+            graded = self.graded or Graded()
+            rows.refuse_beyond([QUALITY], graded)
+            key = rows.right_by_quality(QUALITY, COIN, graded)
+            counts = rows.count({**keys, "right": key})
+            right = counts.numbers("right").astype(np.int64)
+            if (right < 0).any():
+                missing = counts.rows_where(right < 0)
+                raise not_graded(f"{rows.name(QUALITY)} is missing", missing)
+            return counts, right
         answers = rows.answers(["prediction"], "label", evidence)
         counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
         right = answers.checked(counts, "right")

@@ -25,6 +25,8 @@ from pacbound.tally.columns import Floats, Rows, Slot, checked_scores
 from pacbound.tally.questions.question import Judged, Question, RowColumn
 
 if TYPE_CHECKING:
+    import narwhals as nw
+
     from pacbound.tally.classes import Evidence, Vocabulary
     from pacbound.tally.frames.engine_rows import EngineRows
 
@@ -105,6 +107,16 @@ class FlaggedScores(Question):
         lost = rows.numbers(score) == -np.inf if self._may_be_lost else np.zeros_like(flags)
         found = dict(zip(self.outcomes, (~flags | lost, flags | lost), strict=True))
         return {name: found[name] for name in self.among}
+
+    def trials_inside(self, rows: EngineRows) -> dict[str, nw.Expr]:
+        """The same inside an engine."""
+        score, name, *_ = (column.name for column in self.columns)
+        flag = rows.flag(name).is_true
+        found = dict(zip(self.outcomes, (~flag, flag), strict=True))
+        if self._may_be_lost:
+            lost = rows.number(score) == -np.inf
+            found = {outcome: is_one | lost for outcome, is_one in found.items()}
+        return {outcome: found[outcome] for outcome in self.among}
 
     @property
     def _may_be_lost(self) -> bool:

@@ -218,6 +218,8 @@ class Question(ABC):
         The names of groups that overlap, without that of everyone.
     tosses : bool
         Whether answers may be graded, and a coin then makes them right or wrong.
+    tosses_inside : bool
+        Whether graded rows can be judged inside an engine that tosses their coins.
     graded : Graded or None
         How outcomes are graded and tossed by coins; None where they are right or wrong.
 
@@ -252,6 +254,7 @@ class Question(ABC):
     scope: Scope = "top"
     members: tuple[str, ...] = ()
     tosses: bool = False
+    tosses_inside: bool = False
     graded: Graded | None = None
 
     @property
@@ -343,6 +346,10 @@ class Question(ABC):
 
     def trials_among(self, rows: Rows) -> dict[str, NDArray[np.bool_]]:  # noqa: ARG002
         """Which rows are of each outcome that clusters are drawn among."""
+        return {}
+
+    def trials_inside(self, rows: EngineRows) -> dict[str, nw.Expr]:  # noqa: ARG002
+        """The same inside an engine."""
         return {}
 
     def check_layout(self, layout: Layout) -> str | None:
