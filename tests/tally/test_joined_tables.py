@@ -1,4 +1,4 @@
-"""The tables of an old and a new model, joined by an id."""
+"""The tables of several models, joined by an id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import certify_replacement
+from pacbound import certify_cascade, certify_replacement
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 SAMPLES = Path(__file__).parents[1] / "data" / "evaluations"
@@ -154,7 +154,7 @@ def test_an_id_needs_two_tables_and_a_comparison(tmp_path: Path) -> None:
     path = lines(tmp_path / "one.jsonl", rows_of([1.0]))
     with pytest.raises(InvalidTypeError, match="there is one table"):
         certify_replacement(quality=["acc", "acc"], data=path, id="doc_id", **ASKED)
-    with pytest.raises(InvalidTypeError, match="join the tables of an old and a new model"):
+    with pytest.raises(InvalidTypeError, match="join the tables of several models"):
         certify_recall("acc", "acc", data=path, id="doc_id", target=0.9, delta=0.1)
 
 
@@ -235,3 +235,73 @@ def test_what_the_tools_write_today_is_read_as_it_is(tmp_path: Path) -> None:
     command = [python, str(SAMPLES / "make.py"), str(tmp_path)]
     subprocess.run(command, check=True, cwd=tmp_path, env=environment, capture_output=True)
     compared(tmp_path)
+
+
+# ---- cascades
+
+
+def models(count: int, rows: int = 400) -> tuple[list[list[dict[str, Any]]], dict[str, Any]]:
+    """A table for each model, all but the first in another order, and the same as arrays."""
+    rng = np.random.default_rng(count)
+    label = rng.integers(0, 3, size=rows)
+    score = rng.beta(5, 1, size=(rows, count - 1))
+    skill = np.column_stack([score, np.full(rows, 0.95)])
+    said = np.where(rng.random((rows, count)) < skill, label[:, None], (label[:, None] + 1) % 3)
+    tables = [
+        [
+            {"id": f"q{row}", "said": int(said[row, m]), "truth": int(label[row])}
+            | ({"sure": float(score[row, m])} if m < count - 1 else {})
+            for row in (rng.permutation(rows) if m else range(rows))
+        ]
+        for m in range(count)
+    ]
+    return tables, {"confidence": score, "prediction": said, "label": label}
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_cascade_of_joined_tables_is_that_of_their_columns(tmp_path: Path, count: int) -> None:
+    tables, arrays = models(count)
+    paths = [lines(tmp_path / f"{m}.jsonl", table) for m, table in enumerate(tables)]
+    asked: dict[str, Any] = {"xi": 0.05, "delta": 0.1, "bound": "pair"}
+    whole = certify_cascade(**arrays, **asked)
+    for data in (paths, tables):
+        made = certify_cascade("sure", "said", "truth", data=data, id="id", **asked)
+        assert made.thresholds.tolist() == whole.thresholds.tolist()
+        assert made.by.cells(made) == whole.by.cells(whole)
+        assert made.verify()
+    named = [f"said{m}" for m in range(count)]
+    other = [
+        [{**row, name: row["said"]} for row in table]
+        for table, name in zip(tables, named, strict=True)
+    ]
+    made = certify_cascade("sure", named, "truth", data=other, id="id", **asked)
+    assert made.by.cells(made) == whole.by.cells(whole)
+    # Of one name for all predictions no names of models are made.
+    assert (
+        "slow model"
+        in certify_cascade("sure", "said", "truth", data=paths, id="id", **asked).summary()
+    )
+
+
+def test_a_cascade_of_joined_tables_is_applied_to_what_the_fast_model_says(tmp_path: Path) -> None:
+    tables, _ = models(2)
+    paths = [lines(tmp_path / f"{m}.jsonl", table) for m, table in enumerate(tables)]
+    made = certify_cascade("sure", "said", "truth", data=paths, id="id", xi=0.1, delta=0.1)
+    made.apply_to_file(paths[0], tmp_path / "out.jsonl")
+    routed = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["pac_exit"] for row in routed] == [
+        0 if row["sure"] >= made.thresholds[0] else 1 for row in tables[0]
+    ]
+
+
+def test_tables_of_a_cascade_without_an_id_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    tables, _ = models(2)
+    paths = [lines(tmp_path / f"{m}.jsonl", table) for m, table in enumerate(tables)]
+    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1}
+    with pytest.raises(InvalidTypeError, match=r"--id doc_id"):
+        certify_cascade("sure", "said", "truth", data=paths, **asked)
+    with pytest.raises(InvalidTypeError, match="2 columns, and there are 1 tables that bring it"):
+        certify_cascade(["sure", "sure"], "said", "truth", data=paths, id="id", **asked)
+    lines(paths[1], tables[1][:-1])
+    with pytest.raises(InvalidValueError, match="1 of 400 ids"):
+        certify_cascade("sure", "said", "truth", data=paths, id="id", **asked)

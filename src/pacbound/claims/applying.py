@@ -209,9 +209,11 @@ def _said(
         return None
     predictions = _names(columns["prediction"])
     # In use the slow model has not run where a fast one answers, so its column may not be there.
-    if "prediction" not in named and not set(predictions) <= set(stored):
+    # Where each model had a table of its own, one name was that of all predictions.
+    complete = len(predictions) == rule.scores + 1
+    if "prediction" not in named and not (complete and set(predictions) <= set(stored)):
         return None
-    if len(predictions) != rule.scores + 1:
+    if not complete:
         raise InvalidTypeError(
             f"{len(predictions)} prediction columns for {rule.scores + 1} models: name that of "
             "each."

@@ -375,7 +375,7 @@ def _count_joined(
     """
     if not question.joins or options.get("id") is None:
         raise InvalidTypeError(
-            "id and where join the tables of an old and a new model that are to be compared, and "
+            "id and where join the tables of several models, for a cascade or a replacement, and "
             "go with each other: leave them out."
         )
     tables = joined(data, by=options["id"], where=options.get("where"), notation=notation)

@@ -129,17 +129,20 @@ class JoinedTables:
                         f"{len(lacking)} of {len(here)} ids of {table.name} are not in "
                         f"{against.name}, such as {_some(lacking)}: compare models on the same "
                         "rows. Where a model gave no answer, keep its row and leave the answer "
-                        "empty: it counts against the new model."
+                        "empty: pacbound says how it counts."
                     )
         return [[places[key] for key in found[0]] for places in found]
 
     def for_each(self, names: Any, role: str) -> list[str]:
-        """The column of a role in each of the tables: one name for all, or one for each."""
-        listed, models = [names] if isinstance(names, str) else list(names), len(self.tables)
+        """The column of a role in each of the tables: one name for all, or one for each. The
+        confidence of the slow model, whose table is the last, plays no part.
+        """
+        listed = [names] if isinstance(names, str) else list(names)
+        models = len(self.tables) - (role == "confidence")
         if len(listed) not in (1, models):
             raise InvalidTypeError(
-                f"{role} names {len(listed)} columns, and there are {models} tables: name one for "
-                "all of them, or one for each."
+                f"{role} names {len(listed)} columns, and there are {models} tables that bring it: "
+                "name one for all of them, or one for each."
             )
         return listed if len(listed) == models else listed * models
 
@@ -220,8 +223,8 @@ def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN)
     listed = list(data) if isinstance(data, (list, tuple)) else [data]
     if len(listed) < 2:
         raise InvalidTypeError(
-            "id joins the tables of the old and the new model, and there is one table: pass "
-            "data=(old, new), or leave id out."
+            "id joins the tables of several models, and there is one table: pass data=(old, new), "
+            "or for a cascade (fast, slow), or leave id out."
         )
     tables = [_read(one, place, notation) for place, one in enumerate(listed)]
     for column, value in _conditions(where):
@@ -270,7 +273,7 @@ def written(value: Any) -> str:
 
 
 def _read(data: Any, place: int, notation: Notation) -> TableOfModel:
-    name = str(data) if are_paths(data) else ("the old table", "the new table")[min(place, 1)]
+    name = str(data) if are_paths(data) else ("the first table", "the second table")[min(place, 1)]
     if isinstance(data, (list, tuple)):
         rows: Any = data
     elif are_paths(data) and format_of(Path(data)) == "json":

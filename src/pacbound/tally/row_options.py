@@ -106,7 +106,7 @@ class RowOptions(TypedDict, total=False):
     id: Annotated[
         Any,
         Row(
-            "The column that joins the tables of the models to be compared: doc_id",
+            "The column that joins the tables of the models, one file for each: doc_id",
             "joining",
             option=str,
         ),

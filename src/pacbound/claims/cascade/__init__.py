@@ -121,9 +121,11 @@ def certify_cascade(  # noqa: PLR0913
         refuses the claim. Fixed beforehand, for common thresholds of groups that do not overlap.
         Only the number of rows of a group decides, never an outcome. Its rows never exit early.
     data
-        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally; or,
+        with `id`, a table for each model, the slow one's last, `data=(fast, slow)`: paths, frames,
+        or lists of dicts. `id` names the column that joins them.
     **rows
-        How rows are read and drawn, see `RowOptions`.
+        How rows are read, joined and drawn, see `RowOptions`.
 
     Returns
     -------

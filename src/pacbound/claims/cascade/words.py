@@ -203,7 +203,8 @@ def models_of(certificate: CascadeCertificate) -> list[str]:
     """What the models are called: as the columns of their predictions, where these are known."""
     exits = certificate.exits
     columns = certificate.provenance.columns.get("prediction", "").split(",")
-    if len(columns) == exits + 1:
+    # Joined tables may have one name for the answers of all models.
+    if len(columns) == len(set(columns)) == exits + 1:
         return columns
     fast = ["the fast model"] if exits == 1 else [f"model {m + 1}" for m in range(exits)]
     return [*fast, "the slow model"]

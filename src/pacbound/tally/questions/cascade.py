@@ -158,7 +158,9 @@ class CascadeQuestion(Question):
         if not exits or len(answers) != (len(exits) + 1 if "prediction" in named else 0):
             raise InvalidTypeError(
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
-                "a confidence for each model but the last, and a prediction for each model."
+                "a confidence for each model but the last, and a prediction for each model. If "
+                "each model has a table of its own, name the column that joins them: id='doc_id' "
+                "(--id doc_id)."
             )
         require_graded(len(exits) + 1, len(quality), preferred=preferred is not None)
         if label in answers[:-1]:
@@ -653,5 +655,6 @@ CASCADE = CascadeQuestion(
     labelled_by=("label",),
     labels_may_be_missing=True,
     tosses=True,
+    joins=True,
     everyone=(ALL_ROWS,),
 )
