@@ -1,4 +1,4 @@
-"""The tables and the figure of the duels in `docs/benchmarks.md`, from the files of results."""
+"""The tables and figures of the duels in `docs/benchmarks.md` and README, from their records."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from benchmarks.duels.duel import Duel
 from pacbound.atomic_files import atomic_file
 
 FIGURE = Path("docs/figures/duels.png")
+SUMMARY = Path("docs/figures/duels_at_a_glance.svg")
+HEADLINE = Path("experiments/results/headline.json")
 
 
 def results(name: str) -> Path:
@@ -39,12 +41,23 @@ def rendered(name: str, duel: Duel, root: Path) -> str:
 
 
 def write(duels: Mapping[str, Duel], root: Path) -> None:
-    """Write the tables, and draw the figure."""
+    """Write the tables, and draw the figures."""
     for name, duel in duels.items():
         with atomic_file(root / table(name)) as file:
             file.write(rendered(name, duel, root).encode("utf-8"))
-    picture = BytesIO()
-    # Only the figure needs matplotlib.
-    import_module("benchmarks.duels.figure").draw(load("pac_labels", root)["rows"], picture)
-    with atomic_file(root / FIGURE) as file:
-        file.write(picture.getvalue())
+    # Only figures need matplotlib.
+    for path, module, rows in (
+        (FIGURE, "figure", load("pac_labels", root)["rows"]),
+        (SUMMARY, "summary", summary(root)),
+    ):
+        picture = BytesIO()
+        import_module(f"benchmarks.duels.{module}").draw(rows, picture)
+        with atomic_file(root / path) as file:
+            file.write(picture.getvalue())
+
+
+def summary(root: Path) -> Any:
+    """What the figure of the README shows."""
+    records = {name: load(name, root) for name in ("pac_labels", "bargain", "trust_or_escalate")}
+    headline = json.loads((root / HEADLINE).read_text(encoding="utf-8"))
+    return import_module("benchmarks.duels.summary").panels(records, headline)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,67 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 # ---- the pages
+
+
+def readme() -> Iterator[str]:
+    yield from _front()
+    yield from headline()
+    yield from _duels()
+
+
+def _front() -> Iterator[str]:
+    found = runpy.run_path(str(ROOT / "tools" / "front_pictures.py"))["measured"]()
+    early, lost = percent(found["early"]), 100 * found["lost"]
+    yield f"{found['held_out']:,} held-out rows"
+    yield f"On {found['new']:,} new images it answers {early} and loses {lost:.1f} points"
+
+
+def headline() -> Iterator[str]:
+    """The sentences about ImageNet."""
+    found, paper = exhibit("headline"), exhibit("headline")["reported_by_the_paper"]
+    saved = {name: method["saved"] for name, method in found["methods"].items()}
+    spared, splits = found["cpu_time_saved"], len(found["seeds"])
+    yield (
+        f"saves {percent(saved['exact']['mean'])} of the multiplications and "
+        f"{percent(spared['exact'])} of the CPU time"
+    )
+    yield f"a certified loss of at most {100 * found['settings']['xi']:g} points of accuracy"
+    yield f"reports {percent(paper['saved'])} and {percent(paper['cpu_time_saved'])}"
+    networks = len(exhibit("imagenet_fast_inference")["giga_macs"])
+    design = saved["designed_4"]
+    yield (
+        f"among {networks} networks saves {percent(design['mean'])} ({100 * design['low']:.0f} to "
+        f"{percent(design['high'])} over {splits} splits of the same images)"
+    )
+    never, instead = found["splits_that_never_ask_the_slow_network"], found["instead"]
+    yield (
+        f"In {never} of them it never asks ResNet-101: the others replace it, and "
+        f"{instead['network']} alone would save {percent(instead['saved_alone'])}"
+    )
+
+
+def _duels() -> Iterator[str]:
+    tables = duel("pac_labels")
+    ours = [row["ours"]["saved"] for row in tables]
+    best = [
+        max(one["saved"] for one in row["theirs"] if one["bound"] == "betting") for row in tables
+    ]
+    shares = [", ".join(f"{100 * share:.0f}" for share in each) for each in (ours, best)]
+    yield f"expert labels saved, {len(tables)} tables | {shares[0]} % | {shares[1]} % |"
+    fewer = [row["fewer"] for row in duel("bargain")]
+    yield (
+        f"calls of the slow model, {len(fewer)} settings | {100 * min(fewer):.0f} to "
+        f"{percent(max(fewer))} fewer |"
+    )
+    single = [row for row in duel("trust_or_escalate") if row["judges"] == 1]
+    won = [row["ours"]["coverage"] > row["paper"]["coverage"] for row in single]
+    yield (
+        f"verdicts that stand, {len(won)} settings | more in {sum(won)} | more in "
+        f"{len(won) - sum(won)} |"
+    )
+    methods = exhibit("headline")["methods"]
+    exact, mended = (methods[name]["saved"]["mean"] for name in ("exact", "product"))
+    yield f"multiplications saved | {percent(exact)} | {percent(mended)} |"
 
 
 def results_fast_inference() -> Iterator[str]:
@@ -234,6 +296,7 @@ def _bargain() -> Iterator[str]:
 
 
 HELD: dict[str, Callable[[], Iterator[str]]] = {
+    "README.md": readme,
     "docs/comparison.md": comparison,
     "docs/results/calibration.md": results_calibration,
     "docs/results/clusters.md": results_clusters,
@@ -244,6 +307,7 @@ HELD: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 PLAIN: dict[str, set[str]] = {
+    "README.md": {"1", "2.0", "2021"},
     "docs/comparison.md": {"0", "0.7", "1", "90", "2026"},
     "docs/results/calibration.md": {"0", "1", "20,000", "2,000"},
     "docs/results/clusters.md": set(),

@@ -4,11 +4,14 @@ unfinished, nothing large."""
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -85,6 +88,36 @@ def test_every_link_of_the_readme_leads_to_a_file() -> None:
     assert [link for link in links if not (ROOT / link.partition("#")[0]).exists()] == []
 
 
+def test_the_readme_leads_to_no_page_that_only_the_built_site_can_show() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+\.md[^)]*)\)", text)]
+    assert pages
+    including = [name for name in pages if "--8<--" in (ROOT / name).read_text(encoding="utf-8")]
+    assert including == []
+
+
+def test_indexes_of_packages_get_the_readme_with_links_that_name_a_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    interface = ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    hook = runpy.run_path(str(ROOT / "tools" / "readme_for_pypi.py"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = hook["absolute"](text, "https://example.org/p", "v1.2")
+    links = re.findall(r"\]\(([^)\s]+)\)", shown)
+    assert [link for link in links if "://" not in link] == []
+    assert "(https://example.org/p/blob/v1.2/docs/cascade.md)" in shown
+    assert "(https://example.org/p/raw/v1.2/docs/figures/front.svg)" in shown
+    assert hook["absolute"]("[a](#b) [c](https://d.e)", "s", "v") == "[a](#b) [c](https://d.e)"
+
+
+def test_the_pictures_of_the_readme_are_those_that_the_tool_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "tools" / "front_pictures.py"))["drawn"]()
+    kept = {name: (ROOT / "docs" / "figures" / name).read_text("utf-8") for name in drawn}
+    assert kept == drawn
+
+
 def test_no_file_is_large() -> None:
     assert [
         str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size >= LARGEST_FILE
@@ -93,7 +126,7 @@ def test_no_file_is_large() -> None:
 
 def test_the_packaged_version_is_the_one_in_version_py() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"].get("dynamic") == ["version"]
+    assert project["project"].get("dynamic") == ["readme", "version"]
     rule = project["tool"]["hatch"]["version"]
     found = re.search(rule["pattern"], (ROOT / rule["path"]).read_text(encoding="utf-8"))
     assert found is not None
