@@ -344,10 +344,10 @@ def test_a_stream_is_refused_with_what_counts_its_batches(spark: Any, tmp_path: 
 
 
 def test_a_batch_that_is_replayed_is_not_added_again(spark: Any, tmp_path: Path) -> None:
-    """The recipe of docs/spark.md: a query is stopped after its function has counted a batch, and
+    """The recipe of docs/engines.md: a query is stopped after its function has counted a batch, and
     before Spark has noted that. The batch comes again.
     """
-    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
     recipe = page.split("```py\n# foreachBatch\n")[1].split("```")[0]
     total, seen = tmp_path / "total.json", list[int]()
     space: dict[str, Any] = {"total": total}

@@ -1,4 +1,4 @@
-"""The recipe of docs/spark.md, as it is written there, on a master and two workers; and one of the
+"""The recipe of docs/engines.md, as it is written there, on a master and two workers; one of the
 workers dies half-way.
 
 Master, workers, executors and driver are processes of their own on loopback. The job is slow
@@ -29,7 +29,7 @@ import pytest
 from pacbound import calibrate, load_certificate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 
-PAGE = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
 PARTITIONS, ROWS = 200, 1_000_000
 BEFORE_THE_KILL = 10  # partitions that the worker has counted by then
 PATIENCE = 120.0
