@@ -76,11 +76,17 @@ def test_the_shields_that_were_tested_are_those_of_the_table(
 
 
 def test_the_documentation_shows_the_rates_that_were_measured() -> None:
-    page = (ROOT / "docs" / "shield.md").read_text(encoding="utf-8")
+    include = '--8<-- "experiments/results/safe_planning.md:depth-drives"'
+    for page in ("shield.md", "results/safe-planning.md"):
+        assert include in (ROOT / "docs" / page).read_text(encoding="utf-8")
+    table = (ROOT / "experiments" / "results" / "safe_planning.md").read_text(encoding="utf-8")
     record = recorded("shield.json")
     for row in record["results"]:
-        rates = " | ".join(f"{row[key] / row['rollouts']:.1%}" for key in ("unsafe", "success"))
-        assert f"| {rates} | {row['p_value']:.3g} |" in page
+        safe, success = (
+            (row["rollouts"] - row["unsafe"]) / row["rollouts"],
+            row["success"] / row["rollouts"],
+        )
+        assert f"| {safe:.1%} | {success:.1%} | {row['p_value']:.3g} |" in table
     alone = record["policy_alone"]
-    collide, arrive = (100 * alone[key] / alone["rollouts"] for key in ("unsafe", "success"))
-    assert f"Without a shield {collide:.1f} % collide and {arrive:.1f} % reach the goal" in page
+    collide, arrive = (alone[key] / alone["rollouts"] for key in ("unsafe", "success"))
+    assert f"Without a shield {collide:.1%} are unsafe and {arrive:.1%} reach the goal" in table
