@@ -32,6 +32,10 @@ def test_what_is_too_long_is_named() -> None:
     assert WORDS["above"]({"README.md": 700, "a.md": 2_500}) == []
 
 
+def test_nobody_is_asked_to_read_more_than_the_limits() -> None:
+    assert WORDS["above"](WORDS["counts"](ROOT)) == [], "make words"
+
+
 @pytest.mark.parametrize("name", sorted(JOBS))
 def test_a_job_has_a_page_whose_first_block_makes_the_certificate_of_its_report(name: str) -> None:
     found = HOOKS["reports"](ROOT / "docs")
