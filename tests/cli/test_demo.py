@@ -13,7 +13,8 @@ pytest.importorskip("matplotlib", reason="the figures of the demo need the extra
 
 from pacbound import load_certificate
 from pacbound.cli import app
-from pacbound.cli.demo import STORY
+from pacbound.cli import demo as telling
+from pacbound.cli.demo import STORY, first_steps
 
 pytestmark = pytest.mark.slow
 
@@ -37,8 +38,50 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def story(folder: Path) -> str:
-    command = [sys.executable, "-c", PROGRAM, "demo", "-o", "out put"]
+    command = [sys.executable, "-c", PROGRAM, "demo", "--all", "-o", "out put"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_six_steps_fit_on_three_screens_and_end_with_the_page(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, "demo", "-o", "out"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.rstrip("\n").split("\n")
+    # The path of the page is as long as the folder's.
+    rows = sum(max(1, -(-len(line) // 80)) for line in lines[:-1]) + 1
+    assert rows <= 3 * 24
+    assert re.findall(r"^\d\. ", done.stdout, re.MULTILINE) == [f"{n}. " for n in range(1, 7)]
+    printed = re.findall(r"^\$ (.*)$", done.stdout, re.MULTILINE)
+    assert printed == ["cd out", *(step.command for step in first_steps())]
+    assert "improved.json: NOT VERIFIED" in done.stdout
+    assert "any of them with at most 0.02, the sum." in done.stdout
+    assert lines[-1] == f"The page: {tmp_path.resolve() / 'out' / 'report.html'}"
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_the_page_is_opened_where_there_is_a_desktop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def browse(page: str) -> bool:
+        opened.append(page)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    assert not telling._opened(tmp_path / "report.html")
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert telling._opened(tmp_path / "report.html")
+    assert opened == [(tmp_path / "report.html").as_uri()]
 
 
 @pytest.fixture
@@ -111,7 +154,7 @@ def test_what_is_printed_can_be_run_again(out: Path, story: str, beginning: str)
 
 
 def test_a_demo_in_the_same_folder_begins_anew(folder: Path, story: str) -> None:
-    command = [sys.executable, "-c", PROGRAM, "demo", "-o", "out put"]
+    command = [sys.executable, "-c", PROGRAM, "demo", "--all", "-o", "out put"]
     again = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
     assert timeless(again) == timeless(story)
 

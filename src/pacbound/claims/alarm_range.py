@@ -446,9 +446,10 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
 
     def numbers(self, certificate: AlarmRangeCertificate) -> list[tuple[str, str]]:
         """What was asked for, and the range."""
-        ends = (("Lowest threshold", "lowest"), ("Highest threshold", "highest"))
-        found = [(name, repr(float(certificate.values[key]))) for name, key in ends]
-        return [*super().numbers(certificate), *found]
+        lowest = Quantity(certificate.values["lowest"], "threshold", "up")
+        highest = Quantity(certificate.values["highest"], "threshold", "down")
+        ends = [("Lowest threshold", lowest.text), ("Highest threshold", highest.text)]
+        return [*super().numbers(certificate), *ends]
 
 
 def _agree(part: Reader, values: Values) -> None:

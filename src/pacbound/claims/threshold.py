@@ -528,7 +528,7 @@ class ThresholdClaim(Claim[C]):
         """What was asked for and decided."""
         filled = quantities(self, certificate)
         own = certificate.values.get("group_thresholds") == "own"
-        decided = [] if own else [("Threshold", repr(common_threshold(certificate)))]
+        decided = [] if own else [("Threshold", filled["threshold"].text)]
         kept = [("Events seen", "events"), ("Events allowed", "allowed"), ("Trials", "trials")]
         return [
             *super().numbers(certificate),

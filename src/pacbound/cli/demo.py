@@ -1,4 +1,5 @@
-"""`pacbound demo`: the whole story on real predictions and rollouts that ship with the package.
+"""`pacbound demo`: a story in six steps, or the whole of it, on real predictions and rollouts that
+ship with the package.
 
 The tables are written as CSV files, and then it is a list of commands, each of which is printed
 before it is run: in the folder of the demo they can be run again, one by one.
@@ -7,12 +8,16 @@ before it is run: in the folder of the demo they can be run again, one by one.
 from __future__ import annotations
 
 import csv
+import json
+import os
 import runpy
 import shlex
 import sys
+import webbrowser
 from collections.abc import Mapping
 from contextlib import chdir
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,15 +44,18 @@ CLAIM = "--xi 0.01 --delta 0.01"
 
 @dataclass(frozen=True)
 class Step:
-    """A sentence, the command that it is about, and the exit code that the command ends with."""
+    """A sentence, the command that it is about, the exit code that the command ends with, and
+    whether it belongs to the six steps that are told first.
+    """
 
     says: str
     command: str
     code: int = 0
+    is_first: bool = False
 
 
 # The story, chapter by chapter: sentences, each with the command that it is about, and behind # the
-# code that the command ends with, where it is not 0.
+# code that the command ends with, where it is not 0. Those with a star are the six steps.
 TOLD = f"""\
 PLAN
 
@@ -97,9 +105,9 @@ $ pacbound abstain held.csv {SLOW} {CLAIM} -o abstention.json
 
 CASCADE
 
-The early exit answers for the whole network, losing at most 1 % accuracy.
+* The early exit answers for the whole network, losing at most 1 % accuracy.
 $ pacbound cascade held.csv {FAST} --label label --costs 115456,3733888 {CLAIM} \
---about 'model=early exit, whole network' --about dataset=@held.csv -o cascade.json
+--about 'model=early exit, whole network' -o cascade.json
 
 What does an image cost at most, on average?
 $ pacbound cost cascade.json future.csv --delta 0.01
@@ -187,10 +195,8 @@ $ pacbound recall held.csv --score doubt --positive mistake --target 0.8 --delta
 
 SHIELD A ROBOT
 
-A robot brakes before it is too late, in all but 10 % of its rollouts.
-$ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 \
---about 'model=imitated policy, danger network' --about environment=IndoorNavigation \
--o shield.json
+* A robot brakes before it is too late, in all but 10 % of its rollouts.
+$ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 -o shield.json
 
 The paper's bound for the same.
 $ pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --bound product \
@@ -240,8 +246,7 @@ $ pacbound together abstention.json recall.json -o pair.json
 
 MONITOR
 
-From image 5,001 on, answers are mixed up in use. The alarm rings, and it would ever ring \
-falsely with probability at most 0.001.
+* Answers are mixed up in use from image 5,001 on: the alarm rings.
 $ pacbound monitor cascade.json in_use.csv --delta 0.001 --state monitor.json # 1
 
 CHECK
@@ -263,10 +268,10 @@ Let a pipeline pass only what it asks for, counted again from the data.
 $ pacbound verify cascade.json --require-certified --kind cascade --max-xi 0.01 --max-delta 0.01 \
 --data held.csv
 
-Somebody improves a certificate.
+* Somebody improves a certificate.
 $ python story.py tamper
 
-It is found out.
+* Anyone can find out, without the data.
 $ pacbound verify improved.json # 1
 
 DRAW
@@ -276,12 +281,12 @@ $ python story.py figures
 
 REPORT
 
-Put it all on one page.
+* Put it all on one page.
 $ pacbound report calibration.json by_session.json abstention.json cascade.json replace.json \
 judged.json batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json \
 shield.json \
 among_unsafe.json look.json drives.json forks.json bundle.json \
--o report.html
+--monitor monitor.json -o report.html
 """
 
 
@@ -291,7 +296,8 @@ def _chapters(told: str) -> dict[str, list[Step]]:
         says, _, command = part.partition("\n$ ")
         typed, _, code = command.partition(" # ")
         if typed:
-            story[next(reversed(story))].append(Step(says, typed, int(code or 0)))
+            first, says = says.startswith("* "), says.removeprefix("* ")
+            story[next(reversed(story))].append(Step(says, typed, int(code or 0), first))
         else:
             story[says] = []
     return story
@@ -305,8 +311,12 @@ def demo(
     output: Annotated[
         Path, option("--output", "-o", "The folder that everything is written to."), Writes()
     ] = Path("pacbound-demo"),
+    everything: Annotated[
+        bool, option("--all", "Tell the whole story, with every command, in a minute or two.")
+    ] = False,
+    opens: Annotated[bool, option("--open", "Open the page, where there is a desktop.")] = False,
 ) -> int:
-    """Tell the whole story on a network's real predictions and a robot's rollouts.
+    """Certify, monitor and verify in six steps, on a network's predictions and a robot's rollouts.
 
     Every command is printed before it is run. What they need is written into the folder first, so
     that each can be run again there.
@@ -319,33 +329,77 @@ def demo(
         _write(output / name, columns)
     with atomic_file(output / SCRIPT) as file:
         file.write(Path(__file__).with_name("demo_script.py").read_bytes())
-    typer.echo(
-        f"The tables and the script of this story are in {output}. To run a command again:\n\n"
-        f"$ cd {shlex.quote(str(output))}"
-    )
+    typer.echo(f"To run a command again, where its tables are:\n$ cd {shlex.quote(str(output))}")
     with chdir(output):
-        code = _tell()
-    if code:
-        return code
-    page = output / "report.html"
-    typer.echo(f"\nEverything is in {output}." + (f" Open {page}." if page.exists() else ""))
+        code = _tell(STORY) if everything else _tell_first()
+        if code:
+            return code
+        typer.echo(f"\n{_all_deltas()}")
+    if not everything:
+        typer.echo("There is more to see: pacbound demo --all")
+    page = output.resolve() / "report.html"
+    typer.echo(f"The page: {page}")
+    if opens and not _opened(page):
+        complain("There is no desktop to open it on.")
     return 0
 
 
-def _tell() -> int:
+def first_steps() -> list[Step]:
+    """The six steps, without files that only the whole story makes."""
+    *steps, page = [step for steps in STORY.values() for step in steps if step.is_first]
+    made = {word for step in steps for word in step.command.split()}
+    kept = [word for word in page.command.split() if word in made or not word.endswith(".json")]
+    return [*steps, replace(page, command=" ".join(kept))]
+
+
+def _tell_first() -> int:
+    for number, step in enumerate(first_steps(), start=1):
+        code = _told(step, f"{number}. {step.says}")
+        if code:
+            return code
+    return 0
+
+
+def _tell(story: Mapping[str, list[Step]]) -> int:
     """Run all steps; the exit code is that of one that did not end as it should."""
-    for number, (title, steps) in enumerate(STORY.items(), start=1):
+    for number, (title, steps) in enumerate(story.items(), start=1):
         typer.echo(f"\n{number}. {title}")
         for step in steps:
-            typer.echo(f"\n{step.says}\n\n$ {step.command}\n")
-            sys.stdout.flush()
-            code = _run(step)
-            sys.stderr.flush()
-            if code != step.code:
-                complain(f"{step.command} ended with {code}, not {step.code}: the story ends here.")
-                # One that was interrupted, or ended by a signal, says so itself.
-                return max(BUG, code)
+            code = _told(step, step.says)
+            if code:
+                return code
     return 0
+
+
+def _told(step: Step, says: str) -> int:
+    """Say and run a step; the exit code is 0 if it ends as it should."""
+    typer.echo(f"\n{says}\n$ {step.command}")
+    sys.stdout.flush()
+    code = _run(step)
+    sys.stderr.flush()
+    if code == step.code:
+        return 0
+    complain(f"{step.command} ended with {code}, not {step.code}: the story ends here.")
+    # One that was interrupted, or ended by a signal, says so itself.
+    return max(BUG, code)
+
+
+def _all_deltas() -> str:
+    """What the certificates of the page add up to, as a sentence."""
+    page = STORY["REPORT"][-1].command.split()
+    paths = [Path(word) for word in page if word.endswith(".json") and word != "monitor.json"]
+    claims = [json.loads(path.read_text())["claim"] for path in paths if path.exists()]
+    total = sum((Fraction(repr(claim["delta"])) for claim in claims), Fraction(0))
+    return (
+        f"Each of these {len(claims)} claims is wrong with probability at most its delta; any of "
+        f"them with at most {float(total):g}, the sum."
+    )
+
+
+def _opened(page: Path) -> bool:
+    """Whether a browser on a desktop opens the page."""
+    desktop = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(desktop or sys.platform in ("darwin", "win32")) and webbrowser.open(page.as_uri())
 
 
 def _run(step: Step) -> int:

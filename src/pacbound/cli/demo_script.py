@@ -30,6 +30,7 @@ from pacbound import (
 )
 from pacbound.atomic_files import atomic_file
 from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
+from pacbound.documents import digest
 from pacbound.errors import MissingDependencyError, OverspentError
 
 
@@ -92,11 +93,12 @@ def together() -> None:
 
 
 def tamper() -> None:
-    """Somebody improves a certificate: the lower bound of its last bin goes up by 0.01."""
-    document = json.loads(Path("calibration.json").read_text())
-    document["claim"]["tables"][0]["lower"][-1] += 0.01
+    """Somebody improves a certificate: the robot may drive faster."""
+    document = json.loads(Path("shield.json").read_text())
+    document["claim"]["tables"][0]["threshold"] = 0.75
+    document["claim_digest"] = digest(document["claim"])
     Path("improved.json").write_text(json.dumps(document))
-    say("improved.json is calibration.json with its last lower bound raised by 0.01.")
+    say("improved.json is shield.json with the threshold 0.75, and a digest that fits it.")
 
 
 def check_calibration() -> None:

@@ -380,6 +380,49 @@ def test_a_bundle_shows_its_claims_as_sections_of_their_own(tmp_path: Path) -> N
     assert "both: flag" in page.text
 
 
+def test_sixty_claims_have_a_page_without_explorers(tmp_path: Path) -> None:
+    """What they take to explore would not fit on the page."""
+    claims = {f"claim {n}": lambda delta: recall(delta=delta) for n in range(60)}
+    shares: list[float] = []
+    bundle = certify_together(claims, delta=0.3)
+    _, page = _written(tmp_path, bundle, progress=shares.append)
+    assert "claim 59: Recall of at least 90 %" in page.text
+    assert "Explorer" not in page.text
+    assert shares == [1.0]
+
+
+def test_the_summary_adds_the_deltas_of_what_is_certified(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, [recall(), shield(delta=0.02), shield(count=20)])
+    assert "add the deltas: 0.07 for what is certified here." in page.text
+
+
+def test_the_summary_has_every_group(tmp_path: Path) -> None:
+    certificate = MAKERS["abstention-groups"]()
+    _, page = _written(tmp_path, [certificate, shield()])
+    for line in map(str, certificate.says.groups):
+        assert page.text.count(line) == 2
+
+
+@pytest.mark.parametrize("name", ["recall", "false-alarms", "alarm-range", "forks", "abstention"])
+def test_thresholds_have_four_digits_where_that_is_safe(tmp_path: Path, name: str) -> None:
+    certificate = made(name)
+    decided = dict(certificate.by.numbers(certificate))
+    shown = [float(text) for key, text in decided.items() if "hreshold" in key]
+    if name == "alarm-range":
+        exactly = [certificate.values["lowest"], certificate.values["highest"]]
+        assert exactly[0] <= shown[0] <= shown[1] <= exactly[1]
+    else:
+        exactly = [certificate.values["tables"][0]["threshold"]]
+    # Of a recall all lower thresholds are covered, of false alarms all higher ones.
+    side = {"recall": shown[0] <= exactly[0], "false-alarms": shown[0] >= exactly[0]}
+    assert side.get(name, True)
+    if name in ("forks", "abstention"):
+        assert shown == exactly
+    else:
+        assert all(abs(one - other) < 1e-4 for one, other in zip(shown, exactly, strict=True))
+        assert all(len(f"{one:g}") <= 6 for one in shown)
+
+
 @pytest.mark.parametrize("count", [1, 2, 30])
 @pytest.mark.parametrize("saturated", [False, True])
 def test_few_rows_and_saturated_scores_have_a_page(

@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -40,6 +41,9 @@ from pacbound.version import VERSION
 # Bytes. A page is sent by mail and opened on phones.
 LARGEST_PAGE: Final = 500_000
 
+# Of more claims than this no page has room for explorers.
+MOST_EXPLORED: Final = 24
+
 # Lines of groups in the summary of one certificate.
 MOST_GROUPS: Final = 10
 
@@ -49,7 +53,7 @@ _SECONDS_IN_ALL: Final = 20.0
 # How much is shown: the most that fits into a page.
 # A monitor, or the path of its state.
 Watching: TypeAlias = Monitor | BundleMonitor | str | os.PathLike[str]
-_DETAILS: Final = (
+_DETAILS: Final[tuple[Detail, ...]] = (
     Detail(figures=MOST_FIGURES, rows=40, groups=50, explorers=True),
     Detail(figures=2, rows=12, groups=20, explorers=True),
     Detail(figures=1, rows=6, groups=5, explorers=False),
@@ -206,9 +210,15 @@ def write_report(
         },
     )
     add_monitors(entries, states)
-    _explore(entries, progress)
+    details = _DETAILS
+    if sum(1 for entry in entries for _ in entry.all()) > MOST_EXPLORED:
+        details = tuple(detail for detail in _DETAILS if not detail.explorers)
+        if progress is not None:
+            progress(1.0)
+    else:
+        _explore(entries, progress)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    for detail in _DETAILS:
+    for detail in details:
         # The name of a file need not be valid text: what is not is written as escapes.
         page = _document(entries, detail, title=title, made=made).encode(errors="replace")
         if len(page) < LARGEST_PAGE:
@@ -341,12 +351,18 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
         tag(
             "p",
             "Each claim fails with probability at most its delta. For all of them together, add "
-            "the deltas.",
+            f"the deltas: {_sum_of_deltas(entries)}.",
             class_="aside",
         ),
         class_="summary",
         aria_labelledby="summary",
     )
+
+
+def _sum_of_deltas(entries: Sequence[Entry]) -> str:
+    deltas = (Fraction(repr(float(one.claim["delta"]))) for one in entries if one.certified)
+    total = sum(deltas, Fraction(0))
+    return f"{exact(float(total))} for what is certified here"
 
 
 def _delta(entry: Entry) -> str:
