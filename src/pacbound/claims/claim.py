@@ -78,6 +78,9 @@ class Told:
 
 C = TypeVar("C", bound=Certificate)
 
+# What is asked for about groups.
+_ABOUT_GROUPS = ("group_thresholds", "group_verdicts", "small_groups")
+
 
 class Claim(ABC, Generic[C]):
     """What can be certified: `C` is the certificate that the verb returns."""
@@ -290,11 +293,13 @@ class Claim(ABC, Generic[C]):
         return [("Rows counted", f"{certificate.n:,}"), *self.numbers_asked(certificate)]
 
     def numbers_asked(self, certificate: C) -> list[tuple[str, str]]:
-        """What was asked for, by name."""
+        """What was asked for, by name; what is about groups only where there are some."""
+        values = certificate.values
+        alone = values.get("scope", "top") == "top"
         asked = (
-            (ask.name, ask.said(certificate.values[ask.name]))
+            (ask.name, ask.said(values[ask.name]))
             for ask in self.asks
-            if certificate.values.get(ask.name) is not None
+            if values.get(ask.name) is not None and not (alone and ask.name in _ABOUT_GROUPS)
         )
         return [
             (name, value.text if isinstance(value, Quantity) else value.strip())

@@ -756,12 +756,6 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             for place, seen in enumerate(table_of(table["counts"], certificate.values))
         }
 
-    def numbers_asked(self, certificate: ReplacementCertificate) -> list[tuple[str, str]]:
-        """What was asked for, by name; what is about groups only where there are some."""
-        about_groups = () if groups_of(certificate.values) else ("group_verdicts", "small_groups")
-        asked = super().numbers_asked(certificate)
-        return [(name, value) for name, value in asked if name not in about_groups]
-
     def numbers(self, certificate: ReplacementCertificate) -> list[tuple[str, str]]:
         """What was asked for and decided, and what was seen."""
         seen = certificate.counts()
