@@ -96,7 +96,8 @@ def make_files(folder: Path, rows: int = 3_000) -> None:
     for name in ("large.jsonl", "old.jsonl"):
         by_lines(name, answers(2), rng.permutation(rows))
     by_lines("new.jsonl", answers(2), ids)
-    predicted = {"confidence": sure[:, 1], "right": (said[:, 1] == truth).astype(int)}
+    right = (said[:, 1] == truth).astype(int)
+    predicted = {"confidence": sure[:, 1], "answer": said[:, 1], "truth": truth, "right": right}
     by_commas("predictions.csv", predicted)
     by_commas("monday.csv", predicted, slice(half))
     by_commas("tuesday.csv", predicted, slice(half, None))
