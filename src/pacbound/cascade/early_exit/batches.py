@@ -27,7 +27,7 @@ Batch: TypeAlias = Any
 def row_count(batch: Batch) -> int:
     """How many rows there are; raises if the tensors of `batch` do not agree on it."""
     if isinstance(batch, Tensor) and batch.ndim:
-        return len(batch)
+        return batch.shape[0]
     counts = {name: _first_dimension(tensor, name) for name, tensor in _tensors(batch)}
     if len(set(counts.values())) != 1:
         listed = ", ".join(f"{name} has {count}" for name, count in counts.items())

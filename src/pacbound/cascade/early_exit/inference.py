@@ -158,22 +158,25 @@ def limits_of_rows(
     millisecond, arrays of one number are slow. With the own thresholds of groups, a tensor of one
     for each row there.
     """
-    limits = _limits(thresholds, exits)
-    if isinstance(limits.values, dict):
+    limits, same_for_all = _limits(thresholds, exits)
+    if same_for_all is None:
         of_rows = limits.of_rows(rows, groups)
         return [torch.tensor(column, device=_answering_device(x)) for column in of_rows.T]
     if groups is not None:
         limits.require_groups(groups, "the group of each row")
-    values: list[float] = limits.values.tolist()
-    return values
+    return same_for_all
+
+
+Limits = tuple[ExitThresholds, list[float] | None]
 
 
 def _limits(
     thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat], exits: int
-) -> ExitThresholds:
+) -> Limits:
+    """The thresholds, and as plain numbers where they are the same for all rows."""
+    if type(thresholds) is list and all(type(value) is float for value in thresholds):
+        return _checked_once(tuple(thresholds), exits)
     given = certificate_of(thresholds)
-    if type(given) is list and all(type(value) is float for value in given):
-        return _checked_once(tuple(given), exits)
     if isinstance(given, Certified):
         return _checked_once(given, exits)
     if not isinstance(given, (Certificate, Mapping)) and np.ndim(given) != 1:
@@ -181,14 +184,17 @@ def _limits(
             f"thresholds={thresholds!r}: expected {exits} numbers in a list, or a cascade "
             "certificate."
         )
-    return ExitThresholds.of(given, exits + 1)
+    return _checked(given, exits)
+
+
+def _checked(given: Any, exits: int) -> Limits:
+    limits = ExitThresholds.of(given, exits + 1)
+    return limits, None if isinstance(limits.values, dict) else limits.values.tolist()
 
 
 # A service answers thousands of batches by the same thresholds. Neither certificates nor numbers
 # change, so what was found of them stays true.
-@lru_cache(maxsize=16)
-def _checked_once(given: Certified | tuple[float, ...], exits: int) -> ExitThresholds:
-    return ExitThresholds.of(given, exits + 1)
+_checked_once = lru_cache(maxsize=16)(_checked)
 
 
 def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Tensor, Tensor]:

@@ -271,8 +271,9 @@ class EarlyExitNetwork(nn.Module):
         """
         self._require_evaluation("infer")
         rows = row_count(x)
-        limits = limits_of_rows(thresholds, len(self.stages) - 1, x, rows, groups)
-        return answer(list(self.stages), list(self.heads), x, rows, limits)
+        stages, heads = list(self.stages), list(self.heads)
+        limits = limits_of_rows(thresholds, len(stages) - 1, x, rows, groups)
+        return answer(stages, heads, x, rows, limits)
 
     def exit_table(self, loader: Iterable[Any]) -> ExitTable:
         """What every exit says on every row, as NumPy arrays to certify a cascade from.
