@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
+from typing import Any
 from zlib import crc32
 
 # Several test processes, each with as many threads as there are cores, spend their time waiting for
@@ -61,8 +62,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the slow folders out where none of their tests would run, unless one is named: to load
+    them takes seconds.
+    """
     slow = collection_path.parent == TESTS and collection_path.name in SLOW_FOLDERS
-    return True if slow and config.getoption("--skip-missing") else None
+    unwanted = config.getoption("--skip-missing") or "not slow" in config.getoption("markexpr")
+    return True if slow and unwanted else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], Any]:
+    """Look for examples in the sources alone: the tests have none."""
+    found = yield
+    if file_path.is_relative_to(TESTS):
+        return [one for one in found if not isinstance(one, DoctestModule)]
+    return found
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,8 +95,19 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """Choose what runs, and then put the slow tests first, in whatever order they came: a long one
+    at the end would keep one process busy while the others wait.
+    """
+    _mark_and_choose(config, items)
+    yield
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _mark_and_choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(TESTS / folder) for folder in SLOW_FOLDERS):
             item.add_marker("slow")
