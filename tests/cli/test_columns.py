@@ -2,7 +2,7 @@
 
 import pytest
 
-from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
+from pacbound.cli.rows import for_question, named_columns, require_roles, several_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.questions import QUESTIONS
 

@@ -12,11 +12,10 @@ import typer
 from pacbound.atomic_files import is_standard_output
 from pacbound.claims.applying import AppliedRows
 from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.columns import named_columns, require_roles
 from pacbound.cli.delivery import progress_bar, verified_or_complain
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
-from pacbound.cli.rows import PipedRows
+from pacbound.cli.rows import PipedRows, named_columns, require_roles
 from pacbound.cli.streams import json_line
 from pacbound.tally.row_rules import EXIT
 

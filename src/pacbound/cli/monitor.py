@@ -15,11 +15,18 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.columns import chosen, for_question, named_columns, readable_roles
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import ALARM, decided, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
-from pacbound.cli.rows import CLASSES, WRITTEN, RowChoices
+from pacbound.cli.rows import (
+    CLASSES,
+    WRITTEN,
+    RowChoices,
+    chosen,
+    for_question,
+    named_columns,
+    readable_roles,
+)
 from pacbound.cli.streams import print_json
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError

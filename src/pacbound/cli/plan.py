@@ -11,7 +11,6 @@ import typer
 
 from pacbound.claims import CLAIMS, claim_of, claims_of
 from pacbound.claims.certificate import load_certificate
-from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.options import (
@@ -23,7 +22,18 @@ from pacbound.cli.options import (
     option,
     whole_numbers,
 )
-from pacbound.cli.rows import CLUSTERED, COUNTED, PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.cli.rows import (
+    CLUSTERED,
+    COUNTED,
+    PIPED,
+    RELATED,
+    FilesArgument,
+    RowChoices,
+    for_question,
+    named_columns,
+    require_roles,
+    several_of,
+)
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import REQUIRED

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacbound.claims.certificate import Certificate
-from pacbound.cli.columns import chosen, for_question, readable_roles
 from pacbound.cli.delivery import progress_bar
+from pacbound.cli.rows import chosen, for_question, readable_roles
 from pacbound.errors import InvalidTypeError
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY
 from pacbound.tally.table import unnamed

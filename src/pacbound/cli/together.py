@@ -1,8 +1,8 @@
-"""`pacbound together`: several claims that share one delta, as one certificate.
+"""`pacbound together`, `pacbound judge`: several claims that share one delta, as one certificate.
 
-Claims are declared in a TOML file, which can be kept under version control before the data are
-there: which claims are made, and their shares of delta, must be fixed before the data are looked
-at.
+What is claimed of a judge is known. Other claims are declared in a TOML file, which can be kept
+under version control before the data are there: which claims are made, and their shares of delta,
+must be fixed before the data are looked at.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.bundle import CertificateBundle, certify_together
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.claims.claim import certify
+from pacbound.claims.judge import certify_judge, labels_needed
 from pacbound.claims.provenance import sample_name
 from pacbound.cli.certifying import columns_of, summed
 from pacbound.cli.delivery import (
@@ -33,7 +34,7 @@ from pacbound.cli.delivery import (
 )
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import JsonOption, Reads, option
-from pacbound.cli.rows import RowChoices
+from pacbound.cli.rows import CLASSES, COUNTED, DRAWN, GRADED, PIPED, FilesArgument, RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.forms import REQUIRED
 from pacbound.procedures import union
@@ -42,6 +43,9 @@ from pacbound.tally.row_options import ROWS
 
 # Options that name files.
 _TABLES = ("answers", "pool")
+
+# The bounds on a judge that people are told the price of: so far apart.
+_WIDTH = 0.1
 
 
 @ending_well
@@ -225,3 +229,67 @@ def _beside(folder: Path, named: Any) -> Any:
     if not isinstance(named, str) or "://" in named:
         return named
     return str(folder / named)
+
+
+@ending_well
+def judge(
+    files: FilesArgument,
+    verdict: Annotated[str, option("Column: the judge's verdict on each row.")],
+    delta: Annotated[float, option("The chance that any of the claims is wrong: 0.05")],
+    label: Annotated[
+        str | None, option("Column: what people say of each row, in the same classes.")
+    ] = None,
+    quality: Annotated[
+        str | None,
+        option("Column: how good people find each verdict, graded from 0 to 1; in place of label."),
+    ] = None,
+    confidence: Annotated[
+        str | None, option("Column: how sure the judge is, from 0 to 1; with --xi.")
+    ] = None,
+    xi: Annotated[
+        float | None,
+        option("The share of the verdicts that may be wrong where they stand: 0.1"),
+    ] = None,
+    groups: Annotated[
+        str | None, option("Column: the slice of each row, such as its language.")
+    ] = None,
+    *,
+    rows: Annotated[RowChoices, (*CLASSES, *GRADED, *DRAWN, "labels", *PIPED, *COUNTED, "sample")],
+    output: OutputOption = None,
+    budget: BudgetOption = None,
+    about: AboutOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Certify how often a judge is right, and the confidence from which its verdict may stand.
+
+    Of a table with a judge's verdicts and people's labels: bounds on the rate at which each verdict
+    is right, the same for each slice, and the confidence from which at most xi of the verdicts are
+    wrong. All claims hold at once, in one certificate, which show, report, verify and monitor take.
+
+    Exit code 0: certified. 3: no confidence is high enough, or only in some slices.
+    """
+    options = {**rows.options(), "about": about_of(about) or None}
+    tables = rows.tables(files)
+    with progress_bar("counting") as progress:
+        bundle = certify_judge(
+            verdict,
+            label,
+            confidence,
+            quality=quality,
+            delta=delta,
+            xi=xi,
+            groups=groups,
+            data=tables,
+            **options,
+            progress=progress,
+        )
+    if not as_json:
+        typer.echo(_labels(bundle))
+    return deliver(bundle, output, as_json=as_json, budget=budget)
+
+
+def _labels(bundle: CertificateBundle) -> str:
+    """About how many labels would narrow the bounds on each verdict."""
+    needed = labels_needed(bundle, _WIDTH)
+    listed = [f"{name} about {need:,} (there are {had:,})" for name, (had, need) in needed.items()]
+    return f"Labels, estimated, for bounds at most {_WIDTH:.0%} apart: {', '.join(listed)}.\n"

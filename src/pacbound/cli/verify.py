@@ -14,7 +14,7 @@ from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, Verification, load_certificate
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.options import CertificatesArgument, ColumnOption, PatientOption, Reads, option
-from pacbound.cli.rows import CLASSES, COUNTED, PIPED, RowChoices
+from pacbound.cli.rows import CLASSES, COUNTED, PIPED, RowChoices, named_columns
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -107,7 +107,6 @@ def _recount(
         raise InvalidTypeError(
             f"--data is for one certificate, and {certificates} were named: do it for each."
         )
-    from pacbound.cli.columns import named_columns  # noqa: PLC0415
     from pacbound.cli.recount import Recount  # noqa: PLC0415
 
     return Recount(rows.tables(data), named_columns(column), rows.options())
