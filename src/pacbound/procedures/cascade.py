@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -282,7 +283,11 @@ def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound)
     """
     losses, gains = int(walk.losses[0]), int(walk.only_fast[0])
     hopeless = losses > 0 and losses - gains >= xi * n
-    needed = None if hopeless else _rows_needed(walk, max(n, 1), xi, delta, bound)
+    needed = (
+        None
+        if hopeless
+        else _rows_needed(losses, gains, int(walk.differ[0]), max(n, 1), xi, delta, bound)
+    )
     if losses == 0:
         return CascadeRefusal("too-few", {"n": n, "xi": xi, "delta": delta}, needed)
     unlabelled = int(walk.unlabelled[0])
@@ -291,11 +296,13 @@ def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound)
     return CascadeRefusal(code + "-unlabelled" * bool(unlabelled), numbers, needed)
 
 
-def _rows_needed(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> int | None:
-    """About how many rows would pass if the rates at the top stayed as they were seen; None if more
-    than can be counted.
+@lru_cache(maxsize=1024)
+def _rows_needed(
+    losses: int, gains: int, differ: int, n: int, xi: float, delta: float, bound: Bound
+) -> int | None:
+    """About how many rows would pass if the rates stayed as they were seen in `n` rows; None if
+    more than can be counted. Sessions and the explorer ask the same again and again.
     """
-    losses, gains, differ = int(walk.losses[0]), int(walk.only_fast[0]), int(walk.differ[0])
     least = 1 if bound == "product" else labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
     if losses == gains == 0 and bound != "product":
         return least if least <= LARGEST_COUNT else None

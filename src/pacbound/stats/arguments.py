@@ -192,6 +192,8 @@ def successes_of_trials(successes: Any, trials: Any) -> tuple[NDArray[np.int64],
 
 def together(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """The arrays broadcast to one shape; the keywords are the names that the error will use."""
+    if len({array.shape for array in arrays.values()}) == 1:
+        return tuple(arrays.values())
     try:
         return np.broadcast_arrays(*arrays.values())
     except ValueError:

@@ -402,19 +402,24 @@ def _upper(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
     # The rarer outcome is the one bounded: its rate is a small float, with all its digits.
     bound = np.ones_like(level)
     rare, common = (2.0 * k <= n) & (n > 0.0), (2.0 * k > n) & (k < n)
-    bound[rare] = _above(k[rare], n[rare], level[rare])
-    bound[common] = np.nextafter(1.0 - _below((n - k)[common], n[common], level[common]), 2.0)
+    # Either may be empty, and would take as long as a few counts.
+    if rare.any():
+        bound[rare] = _above(k[rare], n[rare], level[rare])
+    if common.any():
+        bound[common] = np.nextafter(1.0 - _below((n - k)[common], n[common], level[common]), 2.0)
     return np.minimum(bound, 1.0)
 
 
 def _lower(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
     bound = np.zeros_like(level)
     common = 2.0 * k > n
-    bound[common] = np.nextafter(1.0 - _above((n - k)[common], n[common], level[common]), -1.0)
+    if common.any():
+        bound[common] = np.nextafter(1.0 - _above((n - k)[common], n[common], level[common]), -1.0)
     # A small bound on a common outcome (few trials, tiny level) would be all rounding error if it
     # were taken as a complement.
     direct = (k > 0.0) & (bound < 0.5)
-    bound[direct] = _below(k[direct], n[direct], level[direct])
+    if direct.any():
+        bound[direct] = _below(k[direct], n[direct], level[direct])
     return np.maximum(bound, 0.0)
 
 
