@@ -579,3 +579,20 @@ def test_names_of_columns_that_are_numbers_are_refused_with_the_remedy() -> None
         certificate.apply(frame, confidence=0)  # type: ignore[arg-type]
     mixed = frame.assign(c=[0.1, 0.2, 0.3])
     assert "pac_lower" in certificate.apply(mixed, confidence="c").columns
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("recall", {"score": "y", "positive": "y"}),
+        ("shield", {"score": "y", "unsafe": "y"}),
+        ("calibration", {"confidence": "y", "correct": "y"}),
+        ("calibration", {"confidence": "y", "prediction": "p", "label": "y"}),
+        ("calibration", {"confidence": "y", "quality": "y"}),
+        ("cascade", {"confidence": ["c", "y"], "prediction": ["p", "q", "r"], "label": "y"}),
+    ],
+)
+def test_no_outcome_is_its_own_score(kind: str, columns: dict[str, Any]) -> None:
+    table = pd.DataFrame({name: [0, 1] for name in "cpqry"})
+    with pytest.raises(InvalidValueError, match="both name the column 'y': no outcome may be its"):
+        Tally.count(kind, data=table, **columns)

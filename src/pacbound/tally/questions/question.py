@@ -298,8 +298,23 @@ class Question(ABC):
                 f"groups={groups!r} does not name a column: expected the one that holds the group "
                 "of each row. Groups that overlap are passed as arrays."
             )
+        self._refuse_outcome_as_score(named)
         own = self._named(named)
         return own if groups is None else own._grouped_by(groups)
+
+    def _refuse_outcome_as_score(self, named: Mapping[str, Any]) -> None:
+        """Raise if a column is named both as the score of a row and as its outcome."""
+        scores = [column.name for column in self.columns if column.holds == "number"]
+        for outcome in self.columns:
+            column = named.get(outcome.name)
+            if outcome.name in (*scores, "prediction") or not isinstance(column, str):
+                continue
+            for score in scores:
+                if column in (one := named.get(score), *(one if isinstance(one, list) else ())):
+                    raise InvalidValueError(
+                        f"{score} and {outcome.name} both name the column {column!r}: no outcome "
+                        f"may be its own score. Pass the column of the model's {score}."
+                    )
 
     def of_arrays(self, **given: Any) -> tuple[Self, dict[str, Any]]:
         """The question about arrays, and the arrays by slot."""
