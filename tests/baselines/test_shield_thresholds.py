@@ -84,6 +84,7 @@ def test_a_certified_threshold_is_never_above_the_one_of_the_observed_rate() -> 
         assert found.threshold <= observed_miss_threshold(scores, unsafe, xi=0.1)
 
 
+@pytest.mark.slow
 def test_the_observed_rate_is_exceeded_by_new_rollouts_about_half_of_the_time() -> None:
     # Unsafe rollouts are 40 % of all, with scores spread evenly: at threshold t a share 0.4 t is
     # missed.

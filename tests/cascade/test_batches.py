@@ -161,6 +161,7 @@ def test_a_journal_that_was_cut_short_loses_its_last_line_alone(tmp_path: Path, 
     assert again.calls == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")
 def test_a_process_that_is_killed_loses_the_call_under_way_alone(tmp_path: Path) -> None:
     script = """
@@ -933,6 +934,7 @@ def test_options_that_only_awaited_calls_have_are_refused_with_the_remedy() -> N
         answered(Oracle(), pauses=3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")
 def test_awaited_calls_of_a_process_that_is_killed_are_lost_only_if_under_way(
     tmp_path: Path,

@@ -52,6 +52,7 @@ def same_claim(session: LabelSession, scores: Any, prediction: Any, seen: Any, *
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", [False, True])
 @pytest.mark.parametrize("predicted", [False, True])
 @pytest.mark.parametrize(

@@ -174,6 +174,7 @@ def test_a_router_is_collected_certified_and_run(
     assert server.calls == {"small": 260, "large": 212}
 
 
+@pytest.mark.slow
 def test_a_collection_that_was_cut_off_pays_for_no_finished_answer_twice(
     server: Server, run: Callable[..., int], tmp_path: Path
 ) -> None:
@@ -231,6 +232,7 @@ def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
     assert all(row[column] for row in _read(tmp_path / "out.csv"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_on_a_day_on_which_most_fails_every_answer_is_in_the_file_and_paid_for_once(
     server: Server, run: Callable[..., int], tmp_path: Path, retries: int

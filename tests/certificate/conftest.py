@@ -1,6 +1,7 @@
 """One certificate of each kind and verdict, small enough to change in every place."""
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 from tests.kinds import KINDS
@@ -12,6 +13,12 @@ MAKERS = {name: make for kind in KINDS.values() for name, make in kind.made.item
 LAYOUTS = tuple(name for kind in KINDS.values() for name in kind.layouts)
 """Of these, made here or frozen, one or the other has every key that a certificate can have: they
 stand for all where only the layout of a document matters."""
+
+FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.json"))
+ONE_OF_EACH_LAYOUT = standing_for(
+    FROZEN, [path for path in FROZEN if path.stem[:-2] in LAYOUTS], rest="slow"
+)
+"""All frozen certificates; those of layouts run everywhere, the others in `make test`."""
 
 
 @cache

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.certificate.conftest import LAYOUTS
+from tests.certificate.conftest import FROZEN, LAYOUTS
 from tests.products import standing_for
 
 from pacbound import documents
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, PacboundError
 
-FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.json"))
 TOO_LARGE = "written as 1e400"
 NASTY: list[Any] = [
     True,

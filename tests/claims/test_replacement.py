@@ -79,6 +79,7 @@ def _most_lost(old: float, new: float, label: float) -> int:
     return int(old == label) - int(new == label)
 
 
+@pytest.mark.slow
 def test_more_labels_never_turn_a_certificate_into_a_refusal() -> None:
     prediction, label = rows(300, 5, 12)
     rng, labels = np.random.default_rng(0), np.full(300, NONE)

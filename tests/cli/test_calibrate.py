@@ -314,6 +314,7 @@ def test_stderr_stays_clean_when_all_is_well(pacbound: Run, predictions: Path) -
     assert pacbound("verify", "cal.json").stderr == ""
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_in_many_batches_keep_their_order(pacbound: Run, tmp_path: Path) -> None:
     """Enough text that Arrow hands it over in several batches."""
     rows = 60_000

@@ -53,6 +53,7 @@ def test_two_files_are_joined_by_an_id(pacbound: Any) -> None:
     assert "--id doc_id" in missing.stderr
 
 
+@pytest.mark.slow
 def test_a_pilot_says_how_many_labels_it_takes(pacbound: Any, tmp_path: Path) -> None:
     file = table(tmp_path, lost=6, gained=6, rows=400)
     roles = ("--column", "prediction=old,new", "--column", "label=y", "--kind", "replacement")

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import COMMANDS, ROWS, write_folder
 from tests.cli.forked import Commands, Forked
-from tests.products import standing_for
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and signals of POSIX")
 
@@ -140,7 +139,8 @@ def test_a_verdict_does_not_depend_on_its_output(
     assert "Exception ignored" not in errors
 
 
-@pytest.mark.parametrize("way", standing_for(CUT_OFF, ["closed pipe", "full disk"], rest="slow"))
+@pytest.mark.slow
+@pytest.mark.parametrize("way", CUT_OFF)
 def test_success_whose_output_is_missing_is_none(folder: Path, way: str) -> None:
     cut, instead = CUT_OFF[way]
     ended, errors = cut(folder, "verify", "calibration.json")
@@ -389,6 +389,7 @@ except typer.Exit as ended:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_a_signal_that_a_library_turns_into_its_own_error_is_no_bug(
     number: signal.Signals,

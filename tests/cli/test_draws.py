@@ -73,6 +73,7 @@ def test_every_verb_takes_row_ids_alone_and_refuses_rows_that_a_merge_doubled(
     assert "(2 such ids)" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "named"), VERBS)
 @pytest.mark.parametrize("draw", [BY_CLUSTERS, BY_WEIGHTS])
 def test_every_verb_draws_and_its_certificate_says_so(

@@ -281,6 +281,7 @@ def test_every_engine_gives_the_tally_the_fingerprints_of_its_files(
     assert len(made.sources) == 2
 
 
+@pytest.mark.slow
 def test_partitions_hold_text(pacbound: Run, tmp_path: Path, engine: str) -> None:
     names = ["007", "7", "1.0", "1", "2024-01-01", "a%20b"]
     for place, name in enumerate(names):

@@ -465,6 +465,7 @@ def typed(
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_nothing_on_the_screen_depends_on_the_last_label(
     tmp_path: Path,
     rows: dict[str, Any],

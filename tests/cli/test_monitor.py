@@ -366,6 +366,7 @@ def test_a_stream_that_pauses_and_is_ended_by_a_signal_leaves_what_it_took_in(
     assert monitor.to_dict() == whole.to_dict()
 
 
+@pytest.mark.slow
 def test_a_state_that_another_process_uses_is_left_alone(pacbound: Run, tmp_path: Path) -> None:
     _write(tmp_path / "first.csv", [0] * 50)
     _write(tmp_path / "rows.csv", [0] * 60)

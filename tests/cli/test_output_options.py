@@ -207,6 +207,7 @@ def test_folders_patterns_and_links_stand_for_their_files(
     assert (tmp_path / target).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_standard_input_comes_from_is_not_replaced(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     before = (tmp_path / ROWS).read_bytes()

@@ -166,6 +166,7 @@ def cascade() -> CascadeCertificate:
     return certify_cascade([0.9] * 500, [[1, 1]] * 500, [1] * 500, xi=0.02, delta=0.01)
 
 
+@pytest.mark.slow
 def test_the_share_of_a_shadow_is_that_of_the_library(pacbound: Run, tmp_path: Path) -> None:
     cascade().save(tmp_path / "c.json")
     asked = ("shadow", "c.json", "--losses", 0.1, "--rows", 10_000, "--delta", 1e-3)

@@ -40,6 +40,7 @@ def test_every_kind_is_shown_with_its_claim_and_what_it_assumes(
     assert done.stdout.isprintable() or all(x.isprintable() or x == "\n" for x in done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
 def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) -> None:
     certificate = made(name)
@@ -154,6 +155,7 @@ def test_no_name_in_a_file_reaches_the_terminal_as_a_control(
         assert done.stdout.count(r"<script>alert(1)</script>\x1b[31m\r\u202e") >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
 def test_on_a_terminal_sentences_are_wrapped_at_words_and_the_verdict_has_a_colour(
     tmp_path: Path,
@@ -189,6 +191,7 @@ def test_on_a_terminal_sentences_are_wrapped_at_words_and_the_verdict_has_a_colo
     assert any(line.rstrip().endswith(("words many", "many words")) for line in lines)
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_is_shown(pacbound: Run, tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "certificates.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", page, re.DOTALL)

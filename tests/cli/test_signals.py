@@ -131,6 +131,7 @@ def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     assert process.returncode == 9
 
 
+@pytest.mark.slow
 def test_a_second_signal_does_not_interrupt_the_cleaning_up(folder: Path) -> None:
     process = start(folder, "apply")
     for _ in range(20):

@@ -5,9 +5,9 @@ A snapshot that a change makes wrong is taken out by hand, in a commit that says
 
 from __future__ import annotations
 
+from tests.certificate.conftest import FROZEN
 from tests.golden.cases import CASES, NUMBERS
 from tests.golden.snapshot import decided, given, read, write
-from tests.golden.test_golden import FROZEN
 
 from pacbound import load_certificate
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.certificate.conftest import FROZEN, ONE_OF_EACH_LAYOUT
 from tests.golden.cases import CASES, NUMBERS
 from tests.golden.snapshot import decided, given, read, same
 
 from pacbound import load_certificate
 
-FROZEN = sorted((Path(__file__).parents[1] / "certificate" / "frozen").glob("*.json"))
 
-
-@pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", ONE_OF_EACH_LAYOUT, ids=lambda path: path.stem)
 def test_counts_decide_what_they_decided(path: Path) -> None:
     kept = read("frozen")[path.stem]
     certificate = load_certificate(path)

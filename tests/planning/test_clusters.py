@@ -41,6 +41,7 @@ def test_a_plan_in_clusters_foretells_what_so_many_clusters_give(draw: dict[str,
     assert point.labels == pytest.approx(labels, rel=0.1)
 
 
+@pytest.mark.slow
 def test_drawing_among_the_positives_takes_fewer_clusters() -> None:
     among, first = (
         plan_from_pilot(

@@ -60,6 +60,7 @@ def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_rows_give_more(kind: str) -> None:
     plan = plan_of(kind, sizes=[300, 1200, 4800])
@@ -137,6 +138,7 @@ def test_a_size_below_the_fewest_is_not_certified() -> None:
     assert document["status"] == "estimate"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cascade", "recall", "shield"])
 def test_the_usual_sizes_begin_where_certifying_does(kind: str) -> None:
     (rate,) = KINDS[kind].asked.values()

@@ -115,6 +115,7 @@ PAIR = ("pair", 0.055, 0.9, 40)
 PATHS = [("exact", 0.05, 0.9, 40), PAIR, ("product", 0.23, 0.9, 60)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bound", "xi", "delta", "agreeing"), standing_for(PATHS, [PAIR], rest="slow")
 )

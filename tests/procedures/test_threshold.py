@@ -75,6 +75,7 @@ def random_search(rng: np.random.Generator, side: Side, *, every_row: bool) -> S
     return Search(cells, events, lost + int(events.sum()) + more, side, lost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "every_row", "ends"),
     [

@@ -132,6 +132,7 @@ def test_figures_never_load_pyplot_and_leave_the_settings_alone(tmp_path: Path) 
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_new_figure_has_an_agg_canvas_and_shows_itself_in_a_notebook(drawn: Any) -> None:
     assert type(drawn.figure_.canvas) is FigureCanvasAgg
     assert drawn._repr_png_().startswith(b"\x89PNG")

@@ -144,6 +144,7 @@ def test_copies_have_a_thread_of_their_own_and_a_shield_that_is_gone_has_none() 
     assert set(threading.enumerate()) <= before
 
 
+@pytest.mark.slow
 def test_a_hanging_model_does_not_keep_the_process_from_ending() -> None:
     program = (
         "import time; from pacbound import Shield\n"

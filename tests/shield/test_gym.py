@@ -54,6 +54,7 @@ def cart_pole(steps: int = 60) -> Any:
     return gymnasium.make("CartPole-v1", max_episode_steps=steps)
 
 
+@pytest.mark.slow
 def test_a_thousand_rollouts_of_cart_pole_follow_the_rule_at_every_step() -> None:
     rng = np.random.default_rng(0)
     recorded = Recorded(cart_pole())

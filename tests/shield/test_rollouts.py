@@ -257,6 +257,7 @@ def test_the_backup_goes_on_past_termination_unless_a_terminated_environment_is_
     assert bool(replayed) == unsafe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, None, "0.9", 1.5, -0.1, [0.2, 0.3]])
 def test_a_reading_that_is_no_danger_has_not_fired(value: Any) -> None:
     def doubtful(observation: Any) -> Any:

@@ -36,12 +36,14 @@ def plain() -> Rollouts:
     return collect(seeds=range(200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 7, 200, 1000])
 def test_rows_do_not_depend_on_the_chunks(plain: Rollouts, chunk: int) -> None:
     assert same(plain, collect(seeds=range(200), chunk=chunk))
 
 
 # Other tests load libraries with threads of their own, which warn when the process is forked.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:.*_at_fork.*:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])

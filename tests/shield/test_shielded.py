@@ -39,6 +39,7 @@ def same(one: ShieldedRollouts, other: ShieldedRollouts) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_on_a_dry_road_a_shielded_rollout_is_unsafe_only_where_the_plain_one_is_missed() -> None:
     plain = labelled(Car, rash, brake, danger, seeds=range(500), horizon=40, follow_through=True)
     shielded = run(Car, rash, brake, danger, THRESHOLDS, seeds=range(500))

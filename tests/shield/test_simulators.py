@@ -76,6 +76,7 @@ def test_a_model_is_asked_as_stable_baselines3_asks_it(model: Any) -> None:
         shield.reset()
 
 
+@pytest.mark.slow
 def test_rollouts_of_a_model_follow_from_their_seeds(model: Any) -> None:
     task = pole(partial(model.predict, deterministic=True))
     rollouts = labelled(task, seeds=range(6), follow_through=True)

@@ -159,6 +159,7 @@ def test_no_bound_is_optimistic_for_odd_levels_and_for_all_trials_allowed(
             )
 
 
+@pytest.mark.slow
 @given(
     n=st.integers(1, 10**12),
     share=st.floats(0, 1),

@@ -47,6 +47,7 @@ PLANS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_recursion_equals_a_sum_over_all_sequences() -> None:
     plan = planned_looks(0.3, delta=0.1, looks=(4, 9, 14))
     total = Fraction(0)
@@ -58,6 +59,7 @@ def test_the_recursion_equals_a_sum_over_all_sequences() -> None:
     assert total <= Fraction(plan.spent) <= total + Fraction(1.1e-6) * Fraction(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("xi", "delta", "looks"), PLANS)
 def test_some_look_passes_wrongly_with_probability_at_most_delta(
     xi: float, delta: float, looks: tuple[int, ...]

@@ -150,6 +150,7 @@ def test_the_batches_of_a_loader_stay_as_they_are() -> None:
     assert set(batch) == {"ids", "mask", "labels"}
 
 
+@pytest.mark.slow
 def test_heads_train_on_dictionaries() -> None:
     network, batch = masked_transformer(), sentences(60)
     labels = batch["ids"][:, 0] % CLASSES

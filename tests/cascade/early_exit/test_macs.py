@@ -86,6 +86,7 @@ def test_counting_changes_nothing() -> None:
     assert torch.backends.mha.get_fastpath_enabled() == fast
 
 
+@pytest.mark.slow
 def test_resnet101_costs_what_is_published_at_224_pixels() -> None:
     (cost,) = count_macs(resnet101(), (3, 224, 224))
     assert cost == pytest.approx(7.80e9, rel=0.01)

@@ -312,6 +312,7 @@ def test_moves_reach_every_stage_and_head() -> None:
     assert all(logits.device.type == "meta" for logits in moved(images(3).to("meta")))
 
 
+@pytest.mark.slow
 def test_the_full_network_exports_and_the_program_gives_the_same_logits() -> None:
     network, x = convolutional(), images(6)
     program = exported(network, x)

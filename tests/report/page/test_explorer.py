@@ -124,6 +124,7 @@ def test_a_declared_sequence_stops_where_a_fresh_certificate_does() -> None:
         _requires_exits(reading, fresh)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shared", "overlapping"), [("common", False), ("common", True), ("own", False)]
 )
@@ -165,6 +166,7 @@ def test_abstention_is_that_of_a_fresh_certificate(grouped: bool) -> None:
             assert reading.values[0] == repr(fresh.threshold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "bound"), [("all", "exact"), ("among-unsafe", "exact"), ("all", "product")]
 )

@@ -83,6 +83,7 @@ def _little_is_explored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
 def test_every_kind_has_a_page(tmp_path: Path, name: str) -> None:
     certificate = made(name)
@@ -359,6 +360,7 @@ def test_many_groups_make_a_page_that_is_small_and_says_what_it_leaves_out(tmp_p
     assert "994 more groups have no figure here" in page.text
 
 
+@pytest.mark.slow
 def test_more_certificates_than_fit_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

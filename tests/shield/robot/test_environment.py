@@ -240,6 +240,7 @@ def test_whether_a_state_is_unsafe_is_restored_with_it() -> None:
     assert env.is_unsafe()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rollout_whatever_ran_before_and_in_another_process() -> None:
     here = wandering(5), wandering(6)
     assert (wandering(6), wandering(5)) == here[::-1]

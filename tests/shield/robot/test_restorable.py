@@ -95,6 +95,7 @@ def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
     assert told.surely_recoverable() is False
 
 
+@pytest.mark.slow
 def test_labels_of_a_simulated_robot_are_confirmed_by_replay() -> None:
     options: dict[str, Any] = {"horizon": 60, "backup_steps": 40}
     rollouts = labelled(

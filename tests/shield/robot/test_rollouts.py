@@ -66,6 +66,7 @@ def test_the_same_seeds_give_the_same_rollouts_to_the_bit_in_one_process_and_in_
         assert column.tobytes() == again.columns[name].tobytes()
 
 
+@pytest.mark.slow
 def test_a_shield_that_fires_early_enough_is_safe_where_the_plain_rollout_was_caught() -> None:
     plain = collect(rush, brake, danger, seeds=range(12))
     shielded = run_shielded(

@@ -107,6 +107,7 @@ def outside(value: str, kind: Kind) -> Any:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["number", "flag", "name"])
 @given(given_values=st.lists(values, min_size=1, max_size=20))
 def test_what_is_accepted_inside_has_the_value_it_has_outside(
