@@ -119,6 +119,105 @@ def _duels() -> Iterator[str]:
     yield f"multiplications saved | {percent(exact)} | {percent(mended)} |"
 
 
+def results_early_exit() -> Iterator[str]:
+    found = exhibit("early_exit")
+    yield f"measured on {found['timing']['images']} images"
+    error = 1 - found["accuracy"][-1]
+    yield f"| error of the whole network | 22.32 % | {percent(error, 2)} |"
+    cost = {(row["M"], row["xi"], row["method"]): row["cost"] for row in found["results"]}
+    exact, product = (
+        [percent(cost[m, 0.02, method]) for m in (2, 4)] for method in ("exact", "product")
+    )
+    yield (
+        f"{exact[0]} with M = 2, {exact[1]} with M = 4 (the paper's product, mended: {product[0]} "
+        f"and {product[1]})"
+    )
+    times = {
+        (row["M"], row["batch"]): row["cpu_ratio"][1]
+        for row in found["timing"]["results"]
+        if row["xi"] == 0.02
+    }
+    yield (
+        f"{percent(times[2, 25])} with M = 2, {percent(times[4, 25])} with M = 4, in batches of 25"
+    )
+    published = exhibit("imagenet_fast_inference")["paper"]
+    error, macs = published["product"][0], published["product"][1] / published["slow"][1]
+    yield f"{published['product'][1]:.2f} of {published['slow'][1]:.2f} billion: {percent(macs)}"
+    saved = exhibit("headline")["reported_by_the_paper"]["cpu_time_saved"]
+    yield f"85.58 of 214.31 µs: {percent(1 - saved)}"
+
+
+def results_safe_planning() -> Iterator[str]:
+    found = exhibit("safe_planning")
+    drives, tasks = found["drives"], found["tasks"]
+    alone = [1 - tasks[name]["unsafe"] / tasks[name]["rollouts"] for name in tasks]
+    yield f"| about 30 % | {' | '.join(map(percent, alone))} |"
+    driven = {
+        (name, row["xi"], row["method"]): row for name in drives for row in drives[name]["results"]
+    }
+    unsafe = driven["depth", 0.1, "exact"]
+    yield f"was unsafe in {percent(unsafe['unsafe'] / unsafe['rollouts'], 1)} of these rooms"
+    for name, last in (("camera", ","), ("sidewalk", ", and")):
+        reached = [
+            percent(driven[name, xi, method]["success"] / driven[name, xi, method]["rollouts"], 1)
+            for xi in (0.05, 0.1)
+            for method in ("exact", "product")
+        ]
+        yield (
+            f"{reached[0]} against {reached[1]} at xi = 0.05{last} {reached[2]} against "
+            f"{reached[3]} at 0.1"
+        )
+    half = driven["sidewalk", 0.1, "naive"]
+    safe = 1 - half["unsafe"] / half["rollouts"]
+    yield f"A threshold of 0.5 is safe in {percent(safe, 1)} of the walks"
+    yield from _trained()
+    yield from _ablations(tasks)
+
+
+def _trained() -> Iterator[str]:
+    camera, walk = (
+        exhibit(f"safe_planning_{name}_training")["measured"] for name in ("camera", "sidewalk")
+    )
+    safe, right = 1 - camera["unsafe"] / camera["rollouts"], camera["auc_of_rollouts"]
+    yield f"In {camera['rollouts']} rooms for tuning the policy alone is safe in {percent(safe)}"
+    yield f"an area under the curve of {right:.2f}"
+    safe, right = 1 - walk["unsafe"] / walk["rollouts"], walk["auc_of_rollouts"]
+    yield (
+        f"In {walk['rollouts']} walks for tuning the policy alone is safe in {percent(safe)}, and "
+        f"the area under the curve is {right:.2f}"
+    )
+
+
+def _ablations(tasks: Any) -> Iterator[str]:
+    def cell(name: str, xi: float, method: str) -> Any:
+        return next(
+            row
+            for row in tasks[name]["ablation"]
+            if (row["panel"], row["xi"], row["method"]) == ("xi", xi, method)
+        )
+
+    half = percent(1 - cell("depth", 0.1, "naive")["safety"][0], 1)
+    yield f"in every draw where less than {half} was asked for"
+    camera, walk = tasks["camera"], tasks["sidewalk"]
+    yield (
+        f"{camera['rollouts']:,} rollouts without a shield, "
+        f"{percent(camera['unsafe'] / camera['rollouts'])} of them unsafe"
+    )
+    goals = [percent(cell("camera", 0.03, method)["success"][0]) for method in ("exact", "product")]
+    yield (
+        f"they reach the goal in {goals[0]} of the rollouts, where the paper's product reaches it "
+        f"in {goals[1]}"
+    )
+    shares = [percent(walk[what] / walk["rollouts"]) for what in ("unsafe", "success")]
+    yield f"{shares[0]} of them unsafe, {shares[1]} at the goal"
+    still = 1 - cell("sidewalk", 0.1, "naive")["safety"][0]
+    yield f"the threshold 0.5 is unsafe in {percent(still)} of the walks"
+    goals = [
+        percent(cell("sidewalk", 0.05, method)["success"][0], 1) for method in ("exact", "product")
+    ]
+    yield (f"they reach the goal in {goals[0]} of the walks, and the paper's product in {goals[1]}")
+
+
 def results_fast_inference() -> Iterator[str]:
     macs = exhibit("imagenet_fast_inference")["giga_macs"]
     share = macs["resnet18_pytorch"] / macs["resnet101_pytorch"]
@@ -317,8 +416,10 @@ HELD: dict[str, Callable[[], Iterator[str]]] = {
     "docs/results/calibration.md": results_calibration,
     "docs/results/clusters.md": results_clusters,
     "docs/results/data.md": results_data,
+    "docs/results/early-exit.md": results_early_exit,
     "docs/results/fast-inference.md": results_fast_inference,
     "docs/results/routing.md": results_routing,
+    "docs/results/safe-planning.md": results_safe_planning,
     "docs/results/validity.md": results_validity,
 }
 
@@ -329,8 +430,15 @@ PLAIN: dict[str, set[str]] = {
     "docs/results/calibration.md": {"0", "1", "20,000", "2,000"},
     "docs/results/clusters.md": set(),
     "docs/results/data.md": set(),
+    "docs/results/early-exit.md": set(
+        "0.001 0.01 0.02 0.05 10 14 2 20 20,000 27 4 5,000 7 8".split()
+    ),
     "docs/results/fast-inference.md": {"1", "50,000"},
     "docs/results/routing.md": {"0.02"},
+    "docs/results/safe-planning.md": set(
+        "0.01 0.03 0.05 0.1 0.2 0.5 0.75 1,000 10 100 12 150 2,000 2.1.0 20,000 200 30 5,000 500 60 "
+        "64 80 96".split()
+    ),
     "docs/results/validity.md": {"1.001", "3"},
 }
 """Settings, years, versions: what no measurement changes."""
