@@ -204,14 +204,11 @@ def _ablations(tasks: Any) -> Iterator[str]:
         f"{percent(camera['unsafe'] / camera['rollouts'])} of them unsafe"
     )
     goals = [percent(cell("camera", 0.03, method)["success"][0]) for method in ("exact", "product")]
-    yield (
-        f"they reach the goal in {goals[0]} of the rollouts, where the paper's product reaches it "
-        f"in {goals[1]}"
-    )
+    yield (f"they reach the goal in {goals[0]} of the rollouts, the paper's product in {goals[1]}")
     shares = [percent(walk[what] / walk["rollouts"]) for what in ("unsafe", "success")]
-    yield f"{shares[0]} of them unsafe, {shares[1]} at the goal"
+    yield f"without a shield {shares[0]} are unsafe, {shares[1]} at the goal"
     still = 1 - cell("sidewalk", 0.1, "naive")["safety"][0]
-    yield f"the threshold 0.5 is unsafe in {percent(still)} of the walks"
+    yield f"The threshold 0.5 is unsafe in {percent(still)} of the walks"
     goals = [
         percent(cell("sidewalk", 0.05, method)["success"][0], 1) for method in ("exact", "product")
     ]
