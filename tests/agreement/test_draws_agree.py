@@ -12,10 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from tests.agreement.conftest import SPARK
 from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.coins import keyed_numbers, name_in_cluster
+from pacbound.tally.draws import digest_of_names
+from pacbound.tally.frames.counting import collected
+from pacbound.tally.frames.keyed_rows import Hashed, names_seen, with_hashes, with_numbers
+from pacbound.tally.frames.opening import open_frame
 
 Engine = Callable[[Any], Any]
 
@@ -116,6 +122,67 @@ def test_every_engine_takes_row_ids_alone_and_names_one_that_is_there_twice(
     with pytest.raises(InvalidValueError, match=r"row holds 'r7' 3 times.*1 such"):
         _counted(table(doubled), named)
 
+
+# Astral and combining characters, quotes, half a flag, NUL, nothing, more than a block of a hash.
+AWKWARD = [
+    "",
+    " ",
+    "\0",
+    "a\0b",
+    "a\0",
+    "é",
+    "e\u0301",
+    "\U0001d518",
+    "\U0001f469\u200d\U0001f467",
+    "\U0001f1e9",
+    "\U0010ffff",
+    "\uffff",
+    "\u202eabc",
+    "'",
+    '"',
+    "\\",
+    "\n",
+    "\u0663",
+    "7",
+    "7.0",
+    "NA",
+    "ß",
+    "ẞ",
+    "x" * 55,
+    "x" * 56,
+    "x" * 64,
+    "ü" * 100_000,
+]
+NAMES = 1_000_000
+
+
+@pytest.mark.parametrize("frame", ["polars-lazy", "duckdb", SPARK], indirect=True)
+def test_every_engine_hashes_a_million_names_as_python_does(frame: Engine) -> None:
+    short = AWKWARD[:-1]
+    names = AWKWARD + [f"{short[n % len(short)]}{n}" for n in range(NAMES - len(AWKWARD))]
+    opened = open_frame(frame(pa.table({"name": names})), ["name"])
+    keyed = with_hashes(opened, {"pac_draw_hash": Hashed(5, "row", "name")})
+    expected = keyed_numbers(5, "row", names, each=2)
+    seen = names_seen(keyed, [])
+    assert np.array_equal(np.asarray(seen.numbers), np.sort(expected[:, 0]))
+    assert seen.digest == digest_of_names(np.sort(expected[:, 0]))
+    few = [*AWKWARD, *names[-1000:]]
+    opened = open_frame(frame(pa.table({"name": few, "at": range(len(few))})), ["name", "at"])
+    keyed = with_hashes(opened, {"hash": Hashed(5, "row", "name"), "within": INSIDE})
+    halves = {f"half_{place}": 8 * place for place in range(4)}
+    found = collected(with_numbers(keyed, "hash", halves), in_order=True)
+    order = np.argsort(found["at"].astype(np.int64))
+    parts = [
+        found[f"half_{place}"].astype(np.float64).astype(np.uint64)[order] for place in range(4)
+    ]
+    numbers = np.stack([(parts[i] << np.uint64(32)) + parts[i + 1] for i in (0, 2)], axis=1)
+    assert np.array_equal(numbers, keyed_numbers(5, "row", few, each=2))
+    inside = [name_in_cluster(name, name) for name in few]
+    tops = [int(str(digits)[:16], 16) for digits in found["within"][order]]
+    assert tops == keyed_numbers(5, "coin", inside)[:, 0].tolist()
+
+
+INSIDE = Hashed(5, "coin", "name", within="name")
 
 ORDERED = ("pandas", "polars", "polars-lazy", "pyarrow", "csv", "parquet", "arrow")
 

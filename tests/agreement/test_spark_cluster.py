@@ -68,20 +68,20 @@ class Program:
         found = re.search(pattern, self.log.read_text(encoding="utf-8", errors="replace"))
         return None if found is None else found[1]
 
-    def once_it_says(self, pattern: str) -> str:
+    def once_it_says(self, pattern: str, patience: float = PATIENCE) -> str:
         """The first thing that matches, once it is said."""
-        return self.until(lambda: self.said(pattern), f"{pattern!r}")
+        return self.until(lambda: self.said(pattern), f"{pattern!r}", patience)
 
-    def until(self, look: Callable[[], T | None], what: str) -> T:
+    def until(self, look: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
         """What `look` sees while the program runs, as soon as it sees something."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while self.process.poll() is None and time.monotonic() < deadline:
             seen = look()
             if seen is not None:
                 return seen
             time.sleep(0.05)
         pytest.fail(
-            f"{what} was not seen while {self.log.stem} ran, nor within {PATIENCE:.0f} "
+            f"{what} was not seen while {self.log.stem} ran, nor within {patience:.0f} "
             f"s:\n{self.end_of_log()}"
         )
 

@@ -21,6 +21,7 @@ from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import LARGEST_COST
 from pacbound.sources.batches import part_of
 from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.paths import are_paths
 from pacbound.stats.arguments import (
     real_number,
     whole_number,
@@ -233,6 +234,11 @@ def design_cascade(  # noqa: PLR0913
     asked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
     rate, level = asked["xi"], asked["delta"]
     _refuse_unknown(rows)
+    if data is not None and not are_paths(data):
+        raise InvalidTypeError(
+            f"data is a {type(data).__name__}, and a design reads its rows in order from files: "
+            "pass the path of a file, or collect the columns that it needs, and pass arrays."
+        )
     reading = ReadingOptions.of(rows, data, _OPTIONS, "design_cascade")
     texts, name = about_texts(rows.get("about")), sample_name(rows.get("sample"))
     progress, seed = reading.progress, whole_number(rows.get("seed") or 0, "seed")

@@ -61,6 +61,7 @@ T = TypeVar("T")
 
 def as_array(values: Any, name: str) -> Array:
     """`values` as a NumPy array that shares their memory where it can."""
+    refuse_spark_column(values, name)
     if isinstance(values, np.ma.MaskedArray):
         masked = int(np.ma.getmaskarray(values).sum())
         if masked:
@@ -80,6 +81,15 @@ def as_array(values: Any, name: str) -> Array:
             "Move it to host memory as float32 first: values.float().cpu() in torch."
         ) from None
     return _from_objects(array, name) if array.dtype == object else array
+
+
+def refuse_spark_column(values: Any, name: str) -> None:
+    """Refuse a column of Spark, which has every attribute that it is asked for, and no values."""
+    if type(values).__module__.startswith("pyspark."):
+        raise InvalidTypeError(
+            f"{name} is a {type(values).__name__} of Spark, whose rows are on its executors: name "
+            "the column beside data=frame, or collect it: frame.select(...).toPandas()."
+        )
 
 
 def as_column(values: Any, name: str) -> Array:
@@ -264,6 +274,8 @@ def same_rows(**columns: Any) -> None:
     meet the wrong rows. So would two that both name their rows, and name others. An index that
     counts from 0 names nothing: predictions of a model often come with one.
     """
+    for name, values in _flattened(columns):
+        refuse_spark_column(values, name)
     indexes = {
         name: values.index
         for name, values in _flattened(columns)

@@ -42,6 +42,7 @@ from pacbound.tally.columns import (
     Slot,
     batch_scores,
     reading_frame,
+    refuse_spark_column,
     require_whole_text,
     same_length,
     same_rows,
@@ -778,6 +779,7 @@ def _require_fitting(
 
 def _require_names_or_arrays(name: str, value: Any, data: Any, *, several: bool) -> None:
     """Strings name columns of `data`; without it there are arrays."""
+    refuse_spark_column(value, name)
     is_name = isinstance(value, str) or (
         isinstance(value, (list, tuple))
         and (bool(value) or data is not None)

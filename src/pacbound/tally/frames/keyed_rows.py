@@ -190,7 +190,7 @@ def share_of(high: nw.Expr, low: nw.Expr, whole: nw.Expr) -> nw.Expr:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
     """What came back of names: sums and maxima over all of them, their hashes in order, None if
     they are too many, and the digest of these.
     """
@@ -201,7 +201,7 @@ class _Seen:
     digest: str
 
 
-def _seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> _Seen:
+def names_seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> Seen:
     """What a frame of names says, in which `_HASH` is the hash of each."""
     totals, largest = dict.fromkeys(sums, 0), dict.fromkeys(most, 0)
     found: list[tuple[str, bytes | None, bytes]] = []
@@ -219,7 +219,7 @@ def _seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> _Seen:
     numbers = None
     if len(every) == len(found):
         numbers = np.frombuffer(b"".join(every), dtype=">u8").astype(np.uint64)
-    return _Seen(totals, largest, numbers, f"sha256:{digest}")
+    return Seen(totals, largest, numbers, f"sha256:{digest}")
 
 
 def _buckets(frame: Frame, sums: Sequence[str], most: Sequence[str]) -> Iterator[Sequence[Any]]:
@@ -327,7 +327,7 @@ class KeyedRows:
             one_where(many > 1).alias(_DOUBLED),
         )
 
-    def _check_names(self, role: str, seen: _Seen) -> None:
+    def _check_names(self, role: str, seen: Seen) -> None:
         name = self._slots[role].name
         if seen.sums[_NULL]:
             raise InvalidValueError(
@@ -340,13 +340,13 @@ class KeyedRows:
             value = extreme(self.frame, column, self._strange(role), greatest=True)
             raise no_name(f"{name} holds {str(value)!r}", seen.sums[_STRANGE])
 
-    def ids(self, hashed: Hashed) -> _Seen:
+    def ids(self, hashed: Hashed) -> Seen:
         """What is seen of the ids of all rows, by some hash of each, if all are different, within a
         cluster where there are clusters.
         """
         keys = list(self.named.values())
         found = self._tallied("row_ids", keys)
-        seen = _seen(with_hashes(found, {_HASH: hashed}), [_ROWS, _NULL, _STRANGE, _DOUBLED])
+        seen = names_seen(with_hashes(found, {_HASH: hashed}), [_ROWS, _NULL, _STRANGE, _DOUBLED])
         self._check_names("row_ids", seen)
         if seen.sums[_DOUBLED]:
             twice = nw.col(_ROWS) > 1
@@ -371,7 +371,7 @@ class KeyedRows:
             self._tallied("clusters", [_CLUSTER], *flags), {_HASH: Hashed(0, "name", _CLUSTER)}
         )
         sums = [_ROWS, _UNITS, _NULL, _STRANGE, *flags]
-        seen = _seen(named, sums, [_ROWS, *flags])
+        seen = names_seen(named, sums, [_ROWS, *flags])
         self._check_names("clusters", seen)
         if draw.bound is not None:
             self._check_sizes(named, seen, draw.bound, dict(zip(flags, trials, strict=True)))
@@ -392,7 +392,7 @@ class KeyedRows:
         return self._one_each(draw, list(flags)), drawn
 
     def _check_sizes(
-        self, named: Frame, seen: _Seen, bound: float, outcomes: Mapping[str, str]
+        self, named: Frame, seen: Seen, bound: float, outcomes: Mapping[str, str]
     ) -> None:
         """Refuse a cluster with more rows than its bound, of an outcome that is drawn among."""
         for column in outcomes or {_ROWS: ""}:
