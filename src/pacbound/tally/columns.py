@@ -375,6 +375,11 @@ def _from_objects(array: Array, name: str) -> Array:
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in flat):
         return np.array(flat).reshape(array.shape)
     if all(isinstance(value, str) for value in flat):
+        cut = next((value for value in flat if value.endswith("\0")), None)
+        if cut is not None:
+            raise InvalidValueError(
+                f"{name} holds {cut!r}, and arrays of text drop the NUL at its end: rename it."
+            )
         return np.array(flat, dtype=np.str_).reshape(array.shape)
     kinds = sorted({type(value).__name__ for value in flat})
     raise InvalidTypeError(

@@ -295,7 +295,9 @@ class KeyedRows:
         slot = self._slots[role]
         dtype, column = typed(self.rows.frame, slot.name)
         if is_text(dtype):
-            return column.cast(nw.String)
+            text = column.cast(nw.String)
+            # Arrays of text drop it, and would take two names for one.
+            return nw.when(~text.str.ends_with("\0")).then(text)
         if dtype == nw.Boolean:
             return column.cast(nw.Int64).cast(nw.String)
         if dtype.is_integer():
@@ -332,8 +334,8 @@ class KeyedRows:
         if seen.sums[_NULL]:
             raise InvalidValueError(
                 f"{name} has {seen.sums[_NULL]} values that are no names: missing ones (null or "
-                "NaN), or numbers that are not whole or not below 2**53. Expected an integer or a "
-                "string in every row: name the missing ones."
+                "NaN), numbers that are not whole or not below 2**53, or text that ends in NUL. "
+                "Expected an integer or a string in every row: name the missing ones."
             )
         if seen.sums[_STRANGE]:
             column = nw.col(self.named[role])
