@@ -63,7 +63,7 @@ def figure_html(figure: Figure, *, rows: int = 40) -> Markup:
     caption = figure.title + (f" ({numbers.selection})" if numbers.selection else "")
     return tag(
         "figure",
-        tag("figcaption", tag("h4", figure.title), tag("p", figure.caption)),
+        tag("figcaption", tag("h3", figure.title), tag("p", figure.caption)),
         tag("ul", *map(_legend_entry, figure.legend), class_="legend") if figure.legend else None,
         svg(figure),
         tag(

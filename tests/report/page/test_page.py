@@ -225,9 +225,12 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         shield().save(tmp_path / folder / "brake.json")
-    written, _ = _written(tmp_path, [tmp_path / "a" / "brake.json", tmp_path / "b" / "brake.json"])
+    paths = [tmp_path / folder / "brake.json" for folder in "ab"]
+    written, page = _written(tmp_path, paths)
     names = [entry.name for entry in written.certificates]
     assert len(set(names)) == 2
+    # Their headings would be the same.
+    assert all(f"Shield with at most 5 % unsafe ({name})" in page.text for name in names)
 
 
 def test_hostile_names_show_as_text(tmp_path: Path) -> None:

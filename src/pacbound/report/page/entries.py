@@ -7,6 +7,7 @@ reason and without its claim: nothing of it may be shown as if it held.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -107,6 +108,10 @@ def entries_of(certificates: Any, *, patient: bool) -> list[Entry]:
         entry = _entry(name, source, given, patient=patient)
         entry.source = _path(source)
         entries.append(entry)
+    for title, times in Counter(entry.title for entry in entries).items():
+        for entry in entries if times > 1 else ():
+            if entry.title == title:
+                entry.title = f"{title} ({entry.name})"
     return entries
 
 

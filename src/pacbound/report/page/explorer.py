@@ -245,7 +245,7 @@ def explorer_html(found: Explorer | str, place: str, drawn: Markup | None = None
         drawn,
         _data(found),
         class_="explorer",
-        aria_labelledby=f"{place}-explorer",
+        aria_labelledby=f"{place}-name {place}-explorer",
     )
 
 
