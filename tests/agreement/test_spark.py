@@ -108,6 +108,20 @@ def test_rows_are_read_once_and_classes_once_more(spark: Any, case: str) -> None
     assert counted == _from_arrays(question, columns)
 
 
+def test_many_small_files_of_a_folder_are_listed_at_once(spark: Any, tmp_path: Path) -> None:
+    for place in range(40):
+        parquet.write_table(TABLE.slice(place * 50, 50), tmp_path / f"{place}.parquet")
+    given: dict[str, Any] = {"engine": "spark", **CORRECT}
+    with _jobs(spark, "files") as jobs:
+        counted = Tally.count("calibration", data=tmp_path, **given)
+        # Types are read in one job, rows in another.
+        assert jobs() == 2
+    assert counted == _from_arrays("calibration", CORRECT)
+    assert len(counted.sources) == 40
+    some = [tmp_path / f"{place}.parquet" for place in range(36)]
+    assert Tally.count("calibration", data=some, **given).rows == 36 * 50
+
+
 def test_what_labels_say_of_the_slow_model_is_what_arrays_say(spark: Any) -> None:
     given: dict[str, Any] = {**THREE}
     counted = Tally.count("cascade", data=spark.createDataFrame(TABLE), **given)

@@ -83,7 +83,8 @@ def parts(
         _root(files, partitions),
     )
     with _session(master) as spark, _set(spark), _reading([str(file) for file in files]):
-        frame = _stored(spark, kind, named)
+        whole = None if partitions else _whole_folder(spark, kind, files)
+        frame = _stored(spark, kind, named) if whole is None else whole
         if root is not None:
             refuse_stored("A file", frame.columns, partitions)
             frame = (
@@ -112,6 +113,25 @@ def _stored(spark: Any, kind: str, paths: list[str]) -> Any:
     # Else one file gives the types for all, and the 0.9 of another becomes 0 where they are
     # integers, without a word.
     return spark.read.format(kind).option("mergeSchema", "true").load(paths)
+
+
+def _whole_folder(spark: Any, kind: str, files: Sequence[Path]) -> Any:
+    """The rows of `files` by the name of their folder, which Spark lists at once, where it lists
+    many names by a task for each; None if they are few, or not all that Spark finds there.
+    """
+    folders = {file.parent for file in files}
+    if len(files) <= _FEW or len(folders) > 1 or any(p.is_dir() for p in files[0].parent.iterdir()):
+        return None
+    frame = _stored(spark, kind, [_pattern(folders.pop())])
+    return frame if _read_by(frame.inputFiles()) == {file.resolve() for file in files} else None
+
+
+# So many names Spark lists on the driver (spark.sql.sources.parallelPartitionDiscovery.threshold).
+_FEW = 32
+
+
+def _read_by(uris: Sequence[str]) -> set[Path]:
+    return {Path(unquote(uri.removeprefix("file:"))).resolve() for uri in uris}
 
 
 def _orc_files(path: Path) -> list[Path]:
@@ -156,7 +176,7 @@ def _refuse_unread(files: Sequence[Path], read: Sequence[str]) -> None:
     """Refuse files that Spark passes over: those whose names begin with . or _, and empty ones,
     which hold no table.
     """
-    found = {Path(unquote(uri.removeprefix("file:"))).resolve() for uri in read}
+    found = _read_by(read)
     for file in files:
         if file.resolve() not in found or not file.stat().st_size:
             raise InvalidValueError(

@@ -181,9 +181,8 @@ def whole_columns(
     """
     columns = stored(slots)
     native, fields = with_fields(native, [slot.name for slot in columns.values()])
-    columns = {
-        key: replace(slot, name=fields.get(slot.name, slot.name)) for key, slot in columns.items()
-    }
+    for key, slot in columns.items() if fields else ():
+        columns[key] = replace(slot, name=fields.get(slot.name, slot.name))
     frame = open_frame(native, [slot.name for slot in columns.values()])
     if in_order and not has_order(native):
         raise InvalidValueError(

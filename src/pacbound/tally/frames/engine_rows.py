@@ -283,7 +283,7 @@ class EngineRows:
         self._slots = slots
         columns = {key: key if keyed else slot.name for key, slot in slots.items()}
         native, fields = with_fields(native, columns.values())
-        self._columns = {key: fields.get(name, name) for key, name in columns.items()}
+        self._columns = {k: fields.get(c, c) if fields else c for k, c in columns.items()}
         self._rule = rule
         self.read_again = read_again
         self._native = native

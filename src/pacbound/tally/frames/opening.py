@@ -268,7 +268,8 @@ def with_fields(native: Any, names: Iterable[str]) -> tuple[Any, dict[str, str]]
     fields = {
         name: name.replace(".", FIELD)
         for name in names
-        if name not in stored and "." in name and _is_field(spark.schema, name.split("."))
+        if isinstance(name, str) and "." in name and name not in stored
+        if _is_field(spark.schema, name.split("."))
     }
     if not fields:
         return native, {}
