@@ -190,7 +190,7 @@ def share_of(high: nw.Expr, low: nw.Expr, whole: nw.Expr) -> nw.Expr:
 
 
 @dataclass(frozen=True)
-class Seen:
+class NamesSeen:
     """What came back of names: sums and maxima over all of them, their hashes in order, None if
     they are too many, and the digest of these.
     """
@@ -201,7 +201,7 @@ class Seen:
     digest: str
 
 
-def names_seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> Seen:
+def names_seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> NamesSeen:
     """What a frame of names says, in which `_HASH` is the hash of each."""
     totals, largest = dict.fromkeys(sums, 0), dict.fromkeys(most, 0)
     found: list[tuple[str, bytes | None, bytes]] = []
@@ -219,7 +219,7 @@ def names_seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> S
     numbers = None
     if len(every) == len(found):
         numbers = np.frombuffer(b"".join(every), dtype=">u8").astype(np.uint64)
-    return Seen(totals, largest, numbers, f"sha256:{digest}")
+    return NamesSeen(totals, largest, numbers, f"sha256:{digest}")
 
 
 def _buckets(frame: Frame, sums: Sequence[str], most: Sequence[str]) -> Iterator[Sequence[Any]]:
@@ -329,7 +329,7 @@ class KeyedRows:
             one_where(many > 1).alias(_DOUBLED),
         )
 
-    def _check_names(self, role: str, seen: Seen) -> None:
+    def _check_names(self, role: str, seen: NamesSeen) -> None:
         name = self._slots[role].name
         if seen.sums[_NULL]:
             raise InvalidValueError(
@@ -342,7 +342,7 @@ class KeyedRows:
             value = extreme(self.frame, column, self._strange(role), greatest=True)
             raise no_name(f"{name} holds {str(value)!r}", seen.sums[_STRANGE])
 
-    def ids(self, hashed: Hashed) -> Seen:
+    def ids(self, hashed: Hashed) -> NamesSeen:
         """What is seen of the ids of all rows, by some hash of each, if all are different, within a
         cluster where there are clusters.
         """
@@ -394,7 +394,7 @@ class KeyedRows:
         return self._one_each(draw, list(flags)), drawn
 
     def _check_sizes(
-        self, named: Frame, seen: Seen, bound: float, outcomes: Mapping[str, str]
+        self, named: Frame, seen: NamesSeen, bound: float, outcomes: Mapping[str, str]
     ) -> None:
         """Refuse a cluster with more rows than its bound, of an outcome that is drawn among."""
         for column in outcomes or {_ROWS: ""}:
