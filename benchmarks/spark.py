@@ -34,6 +34,14 @@ WORKS: dict[str, str] = {
     "cascade of 2 models": "'cascade', ['c0'], ['p0', 'slow'], 'y'",
     "cascade of 3 models": "'cascade', ['c0', 'c1'], ['p0', 'p1', 'slow'], 'y'",
     "cascade of 4 models": "'cascade', ['c0', 'c1', 'c2'], ['p0', 'p1', 'p2', 'slow'], 'y'",
+    "calibration by clusters": "'calibration', 'c0', 'ok', clusters='patient', row_ids='id'",
+    "recall among clusters": (
+        "'recall', 'c0', 'ok', clusters='patient', row_ids='id', cluster_bound=20"
+    ),
+    "calibration by weights": (
+        "'calibration', 'c0', 'ok', weights='c1', weight_bound=1, row_ids='id'"
+    ),
+    "calibration by coins": "'calibration', 'c0', quality='c1', row_ids='id'",
     "a prediction that is an id": "'calibration', 'c0', prediction='id', label='y'",
 }
 _SPARK = """
@@ -93,6 +101,7 @@ def write_tables(folder: Path, rows: int) -> None:
             columns[f"p{model}"] = np.where(right, label, rng.integers(0, 100, n))
         slow = np.where(rng.random(n) < 0.97, label, rng.integers(0, 100, n))
         columns |= {"slow": slow, "ok": columns["p0"] == label, "id": np.arange(first, first + n)}
+        columns["patient"] = columns["id"] // 20
         parquet.write_table(pa.table(columns), folder / f"part-{first // _PART:03}.parquet")
 
 
