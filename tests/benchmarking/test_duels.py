@@ -46,3 +46,13 @@ def test_a_record_is_made_by_the_command_that_it_names(
     record(name, DUELS[name], kept["rows"], kept["rows"][0]["draws"])
     written = json.loads(page.results(name).read_text(encoding="utf-8"))
     assert (written["command"], written["rows"]) == (kept["command"], kept["rows"])
+
+
+def test_the_figure_of_the_readme_shows_also_what_pacbound_loses() -> None:
+    pytest.importorskip("matplotlib", reason="the figure is drawn by matplotlib")
+    panels = page.summary(ROOT)
+    assert [len(panel.lines) for panel in panels] == [4, 1, 9, 12]
+    *others, judges = ([ours > theirs for _, ours, theirs in panel.lines] for panel in panels)
+    assert all(map(all, others))
+    assert sum(judges) == 5
+    assert (ROOT / page.SUMMARY).read_text(encoding="utf-8").startswith("<?xml")
