@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import pickle
 import subprocess
 import sys
@@ -276,3 +277,38 @@ def test_a_certificate_of_forks_warns_that_it_covers_no_deadline(tmp_path: Path)
         Shield(*act, given)
     Shield(*act, refused, deadline=1.0)
     Shield(*act, certify_shield([0.9] * 60, [False] * 60, xi=0.1, delta=0.05), deadline=1.0)
+
+
+def test_wrappers_of_gymnasium_have_a_deadline_too() -> None:
+    gymnasium = pytest.importorskip("gymnasium", reason="the wrappers need the extra `shield`")
+    wrappers = importlib.import_module("pacbound.shield.gym")
+    release = threading.Event()
+
+    def hangs(seen: Any) -> Any:
+        release.wait(20)
+        return np.zeros(len(seen)) if np.ndim(seen) > 1 else 0.0
+
+    one = wrappers.ShieldWrapper(
+        gymnasium.make("CartPole-v1"), lambda x: 1, hangs, 0.5, deadline=0.2
+    )
+    many = wrappers.VectorShieldWrapper(
+        gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"),
+        lambda x: np.ones(len(x), dtype=np.int64),
+        hangs,
+        0.5,
+        deadline=0.2,
+    )
+    for env, action in ((one, 0), (many, np.zeros(2, dtype=np.int64))):
+        env.reset(seed=0)
+        assert np.all(env.step(action)[4]["shield_override"])
+        assert isinstance(env.latch.last_error, TimeoutError)
+    release.set()
+    one.reset(seed=0)
+    many.reset(seed=0)
+    with pytest.raises(InvalidValueError, match="deadline"):
+        wrappers.ShieldWrapper(gymnasium.make("CartPole-v1"), lambda x: 1, hangs, 0.5, deadline=0)
+    rollout, ends = np.arange(60), (np.zeros(60, dtype=int), np.full(60, 65537))
+    forks = certify_forks(rollout, *ends, np.zeros(60, dtype=bool), xi=0.1, delta=0.05)
+    with pytest.warns(UserWarning, match="does not cover a deadline") as caught:
+        wrappers.ShieldWrapper(gymnasium.make("CartPole-v1"), lambda x: 1, hangs, forks, deadline=1)
+    assert caught[0].filename == __file__

@@ -51,6 +51,9 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         The danger of an observation in [0, 1], high where un-recoverable.
     certificate_or_threshold : certificate of a shield, its path, or number
         As in `pacbound.Shield`.
+    deadline : float or None
+        As in `pacbound.Shield`: the seconds that the danger model has; if it is late, or hangs, the
+        backup acts.
 
     Raises
     ------
@@ -81,6 +84,8 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         backup: Any,
         danger: Callable[[Any], Any],
         certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
+        *,
+        deadline: float | None = None,
     ) -> None:
         # Recorded as they are, not copied: a model may be large.
         RecordConstructorArgs.__init__(
@@ -89,10 +94,11 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
             backup=backup,
             danger=danger,
             certificate_or_threshold=certificate_or_threshold,
+            deadline=deadline,
         )
         gymnasium.Wrapper.__init__(self, env)
         _refuse_autoreset(env)
-        self._takeover = Takeover(backup, danger, certificate_or_threshold)
+        self._takeover = Takeover(backup, danger, certificate_or_threshold, deadline=deadline)
         self._observation: Any = None
         self._begun = False
 
@@ -140,6 +146,8 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         The danger of each environment, (n,) numbers in [0, 1].
     certificate_or_threshold : certificate of a shield, its path, or number
         As in `pacbound.Shield`.
+    deadline : float or None
+        As in `pacbound.Shield`; if the danger model is late, the backup acts in all environments.
 
     Raises
     ------
@@ -170,10 +178,14 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         backup: Any,
         danger: Callable[[Any], Any],
         certificate_or_threshold: Certificate | str | os.PathLike[str] | float,
+        *,
+        deadline: float | None = None,
     ) -> None:
         super().__init__(env)
         self._mode = _autoreset_mode(env)
-        self._takeover = Takeover(backup, danger, certificate_or_threshold, env.num_envs)
+        self._takeover = Takeover(
+            backup, danger, certificate_or_threshold, env.num_envs, deadline=deadline
+        )
         self._observations: Any = None
         self._begun = False
         self._resetting = np.zeros(env.num_envs, dtype=bool)
