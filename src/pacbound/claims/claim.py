@@ -99,6 +99,8 @@ class Claim(ABC, Generic[C]):
     counts_by: tuple[str, ...] = ()
     # Whether it says which labels could still change the verdict, by `rows_to_label`.
     asks_for_labels: bool = False
+    # Of a shield: what to warn of where its danger has a deadline; empty if the claim covers one.
+    deadline_warning: str = ""
 
     @property
     def measure(self) -> Measure | None:

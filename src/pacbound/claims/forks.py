@@ -61,7 +61,6 @@ WORDS = replace(
     SHIELD_WORDS,
     about="{n} forked rollouts",
     heading="Forked shield with at most {xi} unsafe",
-    never="Never hand over to the backup, but where a reading of the danger fails.",
     promise="at most {xi} of all rollouts{horizon}, with the backups begun within them, are then "
     "unsafe",
     covers="Covered are the thresholds j / 65536 from {start} up to the one certified, and no "
@@ -91,6 +90,12 @@ WORDS = replace(
 
 class ForksClaim(ThresholdClaim[ShieldCertificate]):
     """A threshold claim whose tables also hold where rollouts turn safe and unsafe."""
+
+    deadline_warning = (
+        "A certificate of certify_forks does not cover a deadline: a late reading brakes where no "
+        "fork has begun, which may be unsafe. Certify drives with this deadline, or labels of "
+        'recoverability (collect_rollouts(..., outcome="labels")).'
+    )
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
         """How many rollouts have each highest danger, and how many turn above each cell."""

@@ -272,13 +272,6 @@ def _hint(given: Certificate) -> str:
     return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 
-_UNCOVERED = (
-    "A certificate of certify_forks does not cover a deadline: a late reading brakes where no fork "
-    "has begun, which may be unsafe. Certify drives with this deadline, or labels of "
-    'recoverability (collect_rollouts(..., outcome="labels")).'
-)
-
-
 class Takeover:
     """A backup and the latch that hands over to it, for one rollout or for parallel environments,
     as in `Latch`.
@@ -298,9 +291,9 @@ class Takeover:
         self._danger = danger if deadline is None else WithDeadline(danger, deadline)
         given = certificate_of(certificate_or_threshold)
         self.latch = Latch(self._danger, threshold_of(given), num_envs)
-        forked = getattr(given, "start", None) is not None and self.latch.threshold > -np.inf
-        if deadline is not None and forked:
-            warnings.warn(_UNCOVERED, UserWarning, stacklevel=3)
+        warning = given.by.deadline_warning if isinstance(given, Certificate) else ""
+        if deadline is not None and warning and self.latch.threshold > -np.inf:
+            warnings.warn(warning, UserWarning, stacklevel=3)
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout, or new ones in the environments of `mask`."""
