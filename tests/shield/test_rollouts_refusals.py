@@ -18,7 +18,7 @@ from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, la
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
-from pacbound.shield.protocol import Clear, Restorable, Stoppable
+from pacbound.shield.protocol import Restorable
 from pacbound.shield.rollouts.world import World
 
 collect = partial(labelled, seeds=range(10), horizon=40)
@@ -26,9 +26,6 @@ collect = partial(labelled, seeds=range(10), horizon=40)
 
 def test_the_protocol_is_that_of_the_methods() -> None:
     assert isinstance(Car(), Restorable)
-    assert isinstance(Car(), Stoppable)
-    assert not isinstance(Car(), Clear)
-    assert isinstance(CarWithClearance(), Clear)
     assert not isinstance(gymnasium.make("CartPole-v1").unwrapped, Restorable)
 
 

@@ -20,7 +20,14 @@ class Restorable(Protocol):
     """An environment that can be saved and restored, and that knows what is unsafe.
 
     The generator `np_random` of the environment is not part of the state: whoever simulates takes
-    care of it.
+    care of it. Two more methods are optional:
+
+    - `is_stopped()`: whether it stands still after a step of the backup, so that it stays safe for
+      as long as the backup acts. Without it a backup is simulated for all of its steps.
+    - `surely_recoverable()`: whether the backup is certainly safe from here, as where the clearance
+      exceeds a step and the stopping distance. It spares most simulations, and must be sound: where
+      it errs, a label is wrong. It is about one backup: with another one, or under a wrapper that
+      changes actions, it must not be there, or not be trusted.
     """
 
     def save_state(self) -> Any:
@@ -32,33 +39,6 @@ class Restorable(Protocol):
     def is_unsafe(self) -> bool:
         """Whether anything unsafe happened in the last step, the moments within it included, or
         holds right after `reset`.
-        """
-
-
-@runtime_checkable
-class Stoppable(Protocol):
-    """An environment that knows when it stands still. Without it a backup is simulated for all of
-    its steps.
-    """
-
-    def is_stopped(self) -> bool:
-        """Whether it stands still after a step of the backup, so that it stays safe for as long as
-        the backup acts.
-        """
-
-
-@runtime_checkable
-class Clear(Protocol):
-    """An environment with a cheap bound that spares most simulations. It must be sound: where it
-    errs, a label is wrong.
-
-    It is about one backup. With another one, or under a wrapper that changes actions, it must not
-    be there, or not be trusted.
-    """
-
-    def surely_recoverable(self) -> bool:
-        """Whether the backup is certainly safe from here, as where the clearance exceeds a step and
-        the stopping distance.
         """
 
 

@@ -37,7 +37,7 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import takewhile
-from typing import Any, TypeAlias, overload
+from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,6 +93,18 @@ _JUMP = 1e-2
 _COARSE_TRIALS = 1e6
 
 
+class _Bound(Protocol):
+    @overload
+    def __call__(self, successes: int, trials: int, *, delta: float) -> float: ...
+    @overload
+    def __call__(self, successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any: ...
+
+
+def _typed(bound: Callable[..., Any]) -> _Bound:
+    """The same function, of which numbers give a number."""
+    return bound
+
+
 @overload
 def binomial_interval(successes: int, trials: int, *, delta: float) -> tuple[float, float]: ...
 @overload
@@ -143,10 +155,7 @@ def binomial_interval(
     )
 
 
-@overload
-def binomial_upper(successes: int, trials: int, *, delta: float) -> float: ...
-@overload
-def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any: ...
+@_typed
 def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any:
     """Upper confidence bound on a rate (Clopper-Pearson).
 
@@ -186,10 +195,7 @@ def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
     return _like(arrays[0], _upper(*_flat(*arrays)))
 
 
-@overload
-def binomial_lower(successes: int, trials: int, *, delta: float) -> float: ...
-@overload
-def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any: ...
+@_typed
 def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any:
     """Lower confidence bound on a rate (Clopper-Pearson).
 

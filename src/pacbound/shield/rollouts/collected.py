@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -21,23 +20,15 @@ from pacbound.claims.task_record import (
     CHECKS,
     FAILURES,
     READINGS,
-    about_task,
     failed_readings,
     known_task,
-    read_task,
 )
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
-from pacbound.shield.rollouts.files import (
-    ROWS,
-    columns_of,
-    read_columns,
-    read_plan,
-    write_table,
-)
+from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
 from pacbound.shield.rollouts.rollout import (
     Forking,
     ForkRow,
@@ -51,6 +42,7 @@ from pacbound.shield.rollouts.rollout import (
 from pacbound.shield.rollouts.task import Task, TaskOptions, fixed_seeds, task_of
 from pacbound.shield.rollouts.world import Environment
 from pacbound.stats.looks import PlannedLooks
+from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.questions.forked_rollouts import FORKS, NEVER
 from pacbound.tally.tally import Tally
@@ -73,7 +65,7 @@ def _recorded(
 
 
 @dataclass(frozen=True, eq=False)
-class Rollouts:
+class Rollouts(RolloutTable):
     """Labelled rollouts of a policy without a shield, one entry of each column for each seed, in
     the order of the seeds.
 
@@ -168,20 +160,12 @@ class Rollouts:
     simulated: NDArray[np.int64]
     checked: NDArray[np.int64]
     error: NDArray[np.str_]
-    task: Mapping[str, Json] = field(default_factory=dict)
+
+    row = RolloutRow
+    kind = "rollouts"
 
     def __len__(self) -> int:
         return len(self.seed)
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns by their names."""
-        return {one.name: getattr(self, one.name) for one in fields(RolloutRow)}
-
-    @property
-    def about(self) -> dict[str, str]:
-        """What a certificate from these rollouts says that it is about."""
-        return about_task(self._recorded)
 
     @property
     def _recorded(self) -> dict[str, Json]:
@@ -260,52 +244,11 @@ class Rollouts:
         Returns
         -------
         Tally
-            For `certify_shield`. It knows neither its task nor its seeds: what is added to it must
-            be of the same task, with seeds that differ from these.
+            For `certify_shield`. It knows its seeds: another with one of them does not add. It
+            does not know its task: what is added to it must be of the same.
         """
         last = self.final_score if final else None
-        return Tally.count(ROLLOUTS, score=self.score, unsafe=self.unsafe, final_score=last)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path
-            Where to write it: a name that ends in .npz, .csv or .tsv.
-
-        Raises
-        ------
-        InvalidValueError
-            If the name ends in something else.
-        UnwritableFileError
-            If the file cannot be written.
-        """
-        write_table(path, self.columns, self._recorded if self.task else None)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Rollouts:
-        """Read the table from a file that `save` wrote, or from the folder of a complete
-        collection.
-
-        Parameters
-        ----------
-        path
-            The file or the folder.
-
-        Returns
-        -------
-        Rollouts
-            The table.
-
-        Raises
-        ------
-        InvalidValueError
-            If it is not such a table, or parts of the collection are missing or cannot be read.
-        """
-        is_folder = Path(path).is_dir()
-        columns = read_columns(path, RolloutRow, "rollouts")
-        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
+        return Tally.count(ROLLOUTS, self.score, self.unsafe, final_score=last, row_ids=self.seed)
 
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
@@ -319,7 +262,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True, eq=False)
-class ForkedRollouts:
+class ForkedRollouts(RolloutTable):
     """Rollouts of a policy without a shield that were forked wherever their danger rose: one entry
     of each column for each fork, rollout by rollout, in the order of the seeds.
 
@@ -400,15 +343,12 @@ class ForkedRollouts:
     checked: NDArray[np.int64]
     lost: NDArray[np.bool_]
     error: NDArray[np.str_]
-    task: Mapping[str, Json] = field(default_factory=dict)
+
+    row = ForkRow
+    kind = "forked rollouts"
 
     def __len__(self) -> int:
         return int((self.lowest == 0).sum())
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns by their names."""
-        return {one.name: getattr(self, one.name) for one in fields(ForkRow)}
 
     @property
     def seed(self) -> NDArray[np.int64]:
@@ -472,11 +412,6 @@ class ForkedRollouts:
             If it is not a threshold of the grid.
         """
         return self.of_rollouts("reached") >= _number_of(threshold)
-
-    @property
-    def about(self) -> dict[str, str]:
-        """What a certificate from these rollouts says that it is about."""
-        return about_task(self._recorded)
 
     @property
     def _recorded(self) -> dict[str, Json]:
@@ -549,52 +484,13 @@ class ForkedRollouts:
         Returns
         -------
         Tally
-            For `certify_forks`. It knows neither its task nor its seeds: what is added to it must
-            be of the same task, with seeds that differ from these. Files that `save` wrote know
-            both, and are refused otherwise: pass several as `data`.
+            For `certify_forks`. It knows its seeds: another with one of them does not add. It does
+            not know its task: what is added to it must be of the same. Files that `save` wrote know
+            it, and are refused otherwise: pass several as `data`.
         """
-        return Tally.count(FORKS, self.rollout, self.lowest, self.highest, self.unsafe)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path
-            Where to write it: a name that ends in .npz, .csv or .tsv.
-
-        Raises
-        ------
-        InvalidValueError
-            If the name ends in something else.
-        UnwritableFileError
-            If the file cannot be written.
-        """
-        write_table(path, self.columns, self._recorded if self.task else None)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ForkedRollouts:
-        """Read the table from a file that `save` wrote, or from the folder of a complete
-        collection.
-
-        Parameters
-        ----------
-        path
-            The file or the folder.
-
-        Returns
-        -------
-        ForkedRollouts
-            The table.
-
-        Raises
-        ------
-        InvalidValueError
-            If it is not such a table, or parts of the collection are missing or cannot be read.
-        """
-        is_folder = Path(path).is_dir()
-        columns = read_columns(path, ForkRow, _FORKED)
-        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
+        counted = Tally.count(FORKS, self.rollout, self.lowest, self.highest, self.unsafe)
+        seeds = keyed_numbers(0, "row", map(str, self.seed.tolist()))
+        return replace(counted, ids=np.sort(seeds[:, 0]))
 
     def __repr__(self) -> str:
         alone = int(self.unsafe_at(np.inf).sum())
@@ -606,9 +502,6 @@ class ForkedRollouts:
             f"ForkedRollouts({len(self)}: {alone} unsafe without a shield, {lost} lost, "
             f"{len(self.rollout)} forks{'; ' * bool(failed)}{failed})"
         )
-
-
-_FORKED = "forked rollouts"
 
 
 def _number_of(threshold: float) -> int:
@@ -808,11 +701,11 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     # Before anything is run: objects may keep counts of what they were asked.
-    kind, job = (_FORKED, _forked_chunk) if outcome == "forks" else ("rollouts", _chunk)
-    plan = {**whole.plan(), **asdict(recording), "kind": kind, "name": str(name)}
+    made: Any = ForkedRollouts if outcome == "forks" else Rollouts
+    job = _forked_chunk if outcome == "forks" else _chunk
+    plan = {**whole.plan(), **asdict(recording), "kind": made.kind, "name": str(name)}
     rehearse(whole, fixed, trust_clearance=trust_clearance)
     rows = collect(partial(job, whole, recording), fixed, workers, plan)
-    made: Any = ForkedRollouts if outcome == "forks" else Rollouts
     found: ForkedRollouts | Rollouts = made(**rows, task=known_task(plan))
     return found
 

@@ -14,17 +14,17 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.atomic_files import atomic_file
-from pacbound.claims.task_record import MEMBER
+from pacbound.claims.task_record import MEMBER, about_task, known_task, read_task
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.file_locks import locked
@@ -38,6 +38,74 @@ _UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _FLAGS = {"true": True, "false": False}
 _TYPES: Mapping[Any, type] = {"int": np.int64, "float": np.float64, "bool": bool, "str": np.str_}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RolloutTable:
+    """Rows about rollouts, column by column, with the task that they are of: what all such tables
+    share. A row is of the dataclass `row`, and a folder of such rows says `kind`.
+    """
+
+    row: ClassVar[type]
+    kind: ClassVar[str]
+
+    task: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(self.row)}
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a certificate from these rollouts says that it is about."""
+        return about_task(self._recorded)
+
+    @property
+    def _recorded(self) -> Mapping[str, Json]:
+        """The task, with what was counted on the way."""
+        return self.task
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it: a name that ends in .npz, .csv or .tsv.
+
+        Raises
+        ------
+        InvalidValueError
+            If the name ends in something else.
+        UnwritableFileError
+            If the file cannot be written.
+        """
+        write_table(path, self.columns, self._recorded if self.task else None)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read the table from a file that `save` wrote, or from the folder of a complete
+        collection.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        Rollouts, ForkedRollouts or ShieldedRollouts
+            The table.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not such a table, or parts of the collection are missing or cannot be read.
+        """
+        is_folder = Path(path).is_dir()
+        columns = read_columns(path, cls.row, cls.kind)
+        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
 
 
 def columns_of(rows: Sequence[Any]) -> Columns:

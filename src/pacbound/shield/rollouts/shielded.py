@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,20 +15,13 @@ from numpy.typing import NDArray
 
 from pacbound.claims.drives import DrivesCertificate, certify_drives
 from pacbound.claims.provenance import about_texts
-from pacbound.claims.task_record import about_task, known_task, read_task, require_same_task
-from pacbound.documents import Json, encode_float
+from pacbound.claims.task_record import known_task, require_same_task
+from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
-from pacbound.shield.rollouts.files import (
-    ROWS,
-    columns_of,
-    joined,
-    read_columns,
-    read_plan,
-    write_table,
-)
+from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of, joined
 from pacbound.shield.rollouts.task import Role, Task, TaskOptions, fixed_seeds, of_rollout, task_of
 from pacbound.shield.rollouts.world import Environment, World
 
@@ -47,7 +39,7 @@ class _Row:
 
 
 @dataclass(frozen=True, eq=False)
-class ShieldedRollouts:
+class ShieldedRollouts(RolloutTable):
     """Rollouts of a policy under a shield, one entry of each column for each seed and threshold,
     seed by seed.
 
@@ -112,15 +104,12 @@ class ShieldedRollouts:
     steps: NDArray[np.int64]
     lost: NDArray[np.bool_]
     error: NDArray[np.str_]
-    task: Mapping[str, Json] = field(default_factory=dict)
+
+    row = _Row
+    kind = "shielded rollouts"
 
     def __len__(self) -> int:
         return len(self.seed)
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns by their names."""
-        return {one.name: getattr(self, one.name) for one in fields(_Row)}
 
     def at(self, threshold: Any) -> ShieldedRollouts:
         """The rollouts of one threshold.
@@ -224,7 +213,7 @@ class ShieldedRollouts:
             xi=xi,
             delta=delta,
             horizon=self.task.get("horizon"),
-            about={**about_task(self.task), **about_texts(about)},
+            about={**self.about, **about_texts(about)},
             sample=sample,
         )
 
@@ -259,47 +248,6 @@ class ShieldedRollouts:
                 "certificate_or_thresholds=[certificate, np.inf]."
             )
         return float(np.mean([safe[seed] for seed in stopped])) if stopped else float("nan")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path
-            Where to write it: a name that ends in .npz, .csv or .tsv.
-
-        Raises
-        ------
-        InvalidValueError
-            If the name ends in something else.
-        UnwritableFileError
-            If the file cannot be written.
-        """
-        write_table(path, self.columns, self.task)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
-        """Read the table from a file that `save` wrote, or from the folder of a complete
-        collection.
-
-        Parameters
-        ----------
-        path
-            The file or the folder.
-
-        Returns
-        -------
-        ShieldedRollouts
-            The table.
-
-        Raises
-        ------
-        InvalidValueError
-            If it is not such a table, or parts of the collection are missing or cannot be read.
-        """
-        columns = read_columns(path, _Row, "shielded rollouts")
-        is_folder = Path(path).is_dir()
-        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
 
     def __repr__(self) -> str:
         return (
