@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pacbound.documents import Json, Reader, digest
 from pacbound.errors import CertificateError
 from pacbound.forms import Form
+from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 
 Values = Mapping[str, Any]
 Integers = NDArray[np.int64]
@@ -204,6 +205,8 @@ class Histogram(Form):
                 )
         if not np.sum([read[name] for name in self.outcomes], axis=0).all():
             raise CertificateError(f"{inner.place('cells')} holds a cell without a row.")
+        if sum(exact_sum(read[name]) for name in self.outcomes) > LARGEST_COUNT:
+            raise CertificateError(f"{inner.place('cells')} hold more than 2**53 rows.")
         return read
 
     def write(self, value: Mapping[str, Integers]) -> Json:

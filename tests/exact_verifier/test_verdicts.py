@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -44,16 +45,20 @@ from pacbound.claims.alarm_range import AlarmRangeCertificate
 from pacbound.claims.assumptions import assumed_of_drawn
 from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.claims.tables import DRAWN
+from pacbound.documents import Reader
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import (
+    Held,
     Part,
     UnreadableError,
+    WrongError,
     check_document,
     counts_digest,
     described,
     main,
     parse,
 )
+from pacbound.fields import Histogram
 from pacbound.procedures.calibration import Side
 from pacbound.tally.draws import Drawn
 from pacbound.tally.tally import Tally
@@ -438,6 +443,15 @@ def test_forks_turn_only_above_cells_that_their_dangers_have_reached() -> None:
     assert _said_of_forks(counts={"cells": [20000, 32768], "safe": [0, 140], "unsafe": [2, 58]})
     assert not _said_of_forks(counts={"cells": [20000, 32768], "safe": [0, 140], "unsafe": [3, 57]})
     assert _said_of_forks(counts={"cells": [20000, 32768], "safe": [140, 0], "unsafe": [0, 60]})
+
+
+@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
+def test_a_table_of_more_than_2_to_the_53_rows_is_refused_by_both(more: int, refused: bool) -> None:
+    turns: Any = {"cells": [-1, 9], "safe": [2**52, 0], "unsafe": [more, 2**52]}
+    with pytest.raises(CertificateError, match="2\\*\\*53") if refused else nullcontext():
+        Histogram(("safe", "unsafe"), 65536, -1).read(Reader({"turns": turns}, "table"), "turns")
+    with pytest.raises(WrongError) if refused else nullcontext():
+        Held.of(Part(turns, "turns"), "safe unsafe", -1, 65536)
 
 
 @pytest.mark.parametrize(

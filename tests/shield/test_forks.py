@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from tests.shield.cars import Car, CarWithClearance, brake, danger, labelled, ra
 
 from pacbound import Tally, certify_forks
 from pacbound.cli import main
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.shield import ForkedRollouts, Rollouts, Shield, Task, collect_rollouts, run_shielded
 from pacbound.shield.rollouts.world import World
 
@@ -260,3 +261,77 @@ def test_where_readings_fail_nothing_is_said_of_the_policy_alone() -> None:
         said = certificate.summary()
         assert "Never hand over to the backup, but where a reading of the danger fails." in said
         assert "policy alone" not in said
+
+
+class Crossing(gymnasium.Env[Any, Any]):
+    """A road to a wall at 13, with a crossing from 1 to 9 in which nobody may stop."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place, self.stopped = 0, False
+        return self.place, {}
+
+    def step(self, action: int) -> Any:
+        self.place, self.stopped = self.place + action, action == 0
+        return self.place, 0.0, False, False, {}
+
+    def save_state(self) -> Any:
+        return self.place, self.stopped
+
+    def restore_state(self, state: Any) -> None:
+        self.place, self.stopped = state
+
+    def is_unsafe(self) -> bool:
+        return (self.stopped and 1 <= self.place <= 9) or self.place >= 13
+
+
+def test_a_late_reading_stops_on_a_crossing_where_no_fork_has_begun() -> None:
+    """The figure of docs/real-robots.md: the danger rises only where it is safe to stop, so every
+    fork is safe, and a shield that one reading in five makes stop is unsafe in 69 %."""
+
+    def near(place: int) -> float:
+        return 0.9 if place >= 11 else 0.1
+
+    task = Task(Crossing, lambda _: 1, lambda _: 0, near, horizon=20, backup_steps=2)
+    certificate = collect_rollouts(task, seeds=range(60)).certify(xi=0.1, delta=0.01)
+    assert certificate.threshold >= 0.8999
+
+    def is_unsafe_if_late_at(step: int) -> bool:
+        readings = iter(range(100))
+
+        def late(place: int) -> float:
+            if next(readings) == step:
+                raise TimeoutError
+            return near(place)
+
+        world, shield = Crossing(), Shield(lambda _: 1, lambda _: 0, late, certificate)
+        place, _ = world.reset(seed=0)
+        unsafe = False
+        for _ in range(20):
+            place = world.step(shield(place))[0]
+            unsafe |= world.is_unsafe()
+        return unsafe
+
+    chance = sum(0.2 * 0.8**step * is_unsafe_if_late_at(step) for step in range(20))
+    assert round(chance, 2) == 0.69
+
+
+def test_tallies_with_a_common_seed_do_not_add() -> None:
+    for outcome in ("forks", "labels"):
+        first, second, third = (
+            collect_rollouts(TASK, seeds=seeds, outcome=outcome).tally()  # type: ignore[call-overload]
+            for seeds in (range(20), range(19, 30), range(20, 30))
+        )
+        with pytest.raises(RepeatedSourceError, match="1 row ids are in both"):
+            _ = first + second
+        whole = collect_rollouts(TASK, seeds=range(30), outcome=outcome)  # type: ignore[call-overload]
+        assert first + third == whole.tally()
+
+
+def test_only_what_the_environment_has_is_said_of_clearance() -> None:
+    without = collect_rollouts(TASK, seeds=range(5))
+    with_it = collect_rollouts(
+        Task(CarWithClearance, rash, brake, danger, horizon=40), seeds=range(5)
+    )
+    assert "clearance-checks" not in without.about
+    assert "surely_recoverable() cleared" in with_it.about["clearance-checks"]

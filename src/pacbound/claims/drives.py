@@ -471,8 +471,9 @@ def certify_drives(
     threshold
         The threshold that the shield was set to in each rollout, in the order driven. 0 to 1; -inf
         for a shield that always brakes, +inf for the policy alone but where a reading of the danger
-        fails. It rises from drive to drive. A threshold that was skipped is not claimed. With
-        `data`, the name of its column.
+        fails. It rises from drive to drive. A threshold that was skipped is not claimed. Numbers
+        count at their exact value: a column of float32 holds 0.30000001192092896 where 0.3 was
+        meant, and that is certified. With `data`, the name of its column.
     unsafe
         Whether each rollout was unsafe; one without an outcome was lost, and is unsafe. It is
         missing as None, NaN, or an empty cell.

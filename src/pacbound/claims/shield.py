@@ -145,7 +145,7 @@ WORDS = ClaimWords(
     costs="about {often all} rollouts, or more, would be stopped",
     rule="Hand over to the backup once the danger reaches {threshold}; it keeps control until "
     "reset.",
-    never="Never hand over to the backup.",
+    never="Never hand over to the backup, but where a reading of the danger fails.",
     promise="at most {xi} of all rollouts{horizon} are then unsafe",
     kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
@@ -164,7 +164,8 @@ WORDS = ClaimWords(
     },
     no_use={
         0.0: "Every danger is at least 0: the shield always fires, so the claim is of no use.",
-        inf: "The policy alone keeps {xi}: the shield never fires.",
+        inf: "The policy alone keeps {xi}: the shield fires only where a reading of the danger "
+        "fails.",
     },
 )
 AMONG_UNSAFE = replace(

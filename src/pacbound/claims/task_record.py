@@ -33,6 +33,7 @@ _KINDS: dict[str, type] = {
     "backup_steps": int,
     "rests_when_terminated": bool,
     "trust_clearance": bool,
+    "check_clearance": float,
     **dict.fromkeys(_COUNTS, int),
 }
 
@@ -54,7 +55,8 @@ def about_task(task: Mapping[str, Json]) -> dict[str, str]:
     told |= {"danger-failures": failed} if failed else {}
     if task.get("trust_clearance") is False:
         return {**told, "clearance-checks": "every state was simulated, none trusted"}
-    if CHECKS not in task:
+    # Where some are checked, the last of each rollout is: none checked, none cleared.
+    if CHECKS not in task or (not task[CHECKS] and task.get("check_clearance")):
         return told
     checks = (
         f"{task[CHECKS]:,} states that surely_recoverable() cleared were simulated all the same, "
@@ -100,10 +102,11 @@ def read_task(path: str | os.PathLike[str]) -> dict[str, Json]:
 
 
 def require_same_task(tasks: Sequence[Mapping[str, Json]]) -> None:
-    """Raise if rollouts are of different tasks. Whether clearance is trusted makes no other
-    rollouts, nor do counts of what was read or checked.
+    """Raise if rollouts are of different tasks. Whether clearance is trusted or checked makes no
+    other rollouts, nor do counts of what was read or checked.
     """
-    names = [name for name in _KINDS if name not in (*_COUNTS, "trust_clearance")]
+    besides = (*_COUNTS, "trust_clearance", "check_clearance")
+    names = [name for name in _KINDS if name not in besides]
     differing = [name for name in names if len({task.get(name) for task in tasks}) > 1]
     if differing:
         raise InvalidValueError(
