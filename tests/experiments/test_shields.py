@@ -1,0 +1,101 @@
+"""The comparison of forks with labels, and the drives, run small; each task where its simulator is
+installed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
+pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacbound[shield]'")
+
+import gymnasium
+from experiments.shield import drives, forks, pendulum
+
+from pacbound.shield import Task, collect_rollouts, run_shielded
+
+RESULTS = Path("experiments/results")
+
+
+def car() -> Task:
+    cars = pytest.importorskip("tests.shield.cars")
+    return Task(cars.slippery, cars.rash, cars.brake, cars.danger, horizon=40)
+
+
+def test_without_wind_the_pendulum_is_that_of_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pendulum, "GUSTS", 0.0)
+    ours, theirs = pendulum.windy(), gymnasium.make(pendulum.NAME)
+    seen = [env.reset(seed=3)[0] for env in (ours, theirs)]
+    for force in np.random.default_rng(0).uniform(-0.5, 0.5, size=(30, 1)):
+        np.testing.assert_array_equal(*seen)
+        seen = [env.step(force)[0] for env in (ours, theirs)]
+
+
+def test_the_lqr_holds_the_pole_and_its_cost_is_a_danger() -> None:
+    gains, value = pendulum.lqr()
+    env = pendulum.windy()
+    seen, _ = env.reset(seed=1)
+    for _ in range(100):
+        seen = env.step(pendulum.steered(gains, seen))[0]
+        assert not env.is_unsafe()
+        assert 0 <= pendulum.strain(value, seen) < 0.8
+    assert pendulum.strain(value, np.array([0.0, 0.5, 0.0, 5.0])) == 1.0
+
+
+def test_steps_of_forks_and_labels_are_counted_and_compared() -> None:
+    task = forks.counting(car())
+    forks.Counted.steps = 0
+    forked = collect_rollouts(task, seeds=range(100))
+    counted = forks.Counted.steps
+    labels = collect_rollouts(task, seeds=range(100), outcome="labels")
+    assert 0 < forked.of_rollouts("steps").sum() < counted < forks.Counted.steps
+    assert forks.dominated(forked, labels)
+    always_safe = replace(labels, unsafe=np.zeros(100, dtype=bool))
+    assert not forks.dominated(forked, always_safe)
+    driven = run_shielded(car(), certificate_or_thresholds=[0.5, np.inf], seeds=range(100, 150))
+    seen = forks.found(driven, forked.certify(xi=0.0001, delta=0.01))
+    assert seen == {"certified": False}
+
+
+def test_a_walk_ends_at_its_first_drive_that_fails() -> None:
+    walk = drives.Walk(car, "pacbound", 0.2, (0.1, 0.3, 0.9), rollouts=60, fresh=40, alone=20)
+    record = drives.measured(walk)
+    verdicts = [drive["verdict"] for drive in record["drives"]]
+    assert verdicts == ["passed", "passed", "failed"]
+    assert record["threshold"] == 0.3
+    assert record["fresh"]["rollouts"] == 40
+    assert record["policy_alone"]["unsafe"] > record["fresh"]["unsafe"] / 2
+    json.dumps(record)
+
+
+def test_the_records_keep_what_they_claim() -> None:
+    walked = json.loads((RESULTS / "shield_drives.json").read_text())
+    for record in walked.values():
+        passed = [one for one in record["drives"] if one["verdict"] == "passed"]
+        assert record["threshold"] == passed[-1]["threshold"]
+        assert record["fresh"]["rollouts"] == 1000
+        assert record["chance_of_so_many_unsafe_if_the_rate_were_xi"] > 0.01
+    compared = json.loads((RESULTS / "shield_forks.json").read_text())
+    for record in compared.values():
+        assert record["misses_at_most_those_of_labels_at_every_threshold"]
+        ended_well = [
+            record[way].get("never_fired_and_successful", 0.0) for way in ("forks", "labels")
+        ]
+        assert ended_well[0] >= ended_well[1]
+
+
+def test_a_car_of_highway_env_is_near_the_one_ahead() -> None:
+    pytest.importorskip("highway_env", reason="highway-env is not installed")
+    highway = pytest.importorskip("experiments.shield.highway")
+    made = replace(highway.highway(), horizon=3)
+    forked = collect_rollouts(made, seeds=[1, 2])
+    assert len(forked) == 2
+    seen = np.array([[1, 0, 0, 25, 0], [1, 15.0, 0, -5, 0], [0, 0, 0, 0, 0]])
+    assert highway.hurried(seen) == highway.SLOWER
+    assert highway.closing_in(seen) == pytest.approx(0.5)
+    assert highway.hurried(seen[[0, 2]]) == highway.FASTER
+    assert highway.closing_in(seen[[0, 2]]) == 0.0
