@@ -83,7 +83,7 @@ def steered(gains: Array, seen: Array) -> Array:
 
 def strain(value: Array, seen: Array) -> float:
     """The root of what the LQR expects to pay from here, in [0, 1]."""
-    return float(min(1.0, np.sqrt(seen @ value @ seen) / WORST))
+    return min(1.0, float(np.sqrt(seen @ value @ seen)) / WORST)
 
 
 def pendulum(policy: Path) -> Task:

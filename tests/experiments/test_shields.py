@@ -62,13 +62,14 @@ def test_steps_of_forks_and_labels_are_counted_and_compared() -> None:
 
 
 def test_a_walk_ends_at_its_first_drive_that_fails() -> None:
-    walk = drives.Walk(car, "pacbound", 0.2, (0.1, 0.3, 0.9), rollouts=60, fresh=40, alone=20)
+    walk = drives.Walk(car, "numpy", 0.2, (0.3, 0.5, 0.7, 0.9), rollouts=60, fresh=40, alone=20)
     record = drives.measured(walk)
     verdicts = [drive["verdict"] for drive in record["drives"]]
-    assert verdicts == ["passed", "passed", "failed"]
-    assert record["threshold"] == 0.3
+    assert verdicts[:-1] == ["passed"] * (len(verdicts) - 1)
+    assert verdicts[-1] == "failed"
+    assert record["threshold"] == record["drives"][-2]["threshold"]
     assert record["fresh"]["rollouts"] == 40
-    assert record["policy_alone"]["unsafe"] > record["fresh"]["unsafe"] / 2
+    assert record["policy_alone"]["unsafe"] > record["fresh"]["unsafe"]
     json.dumps(record)
 
 

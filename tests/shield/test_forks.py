@@ -131,13 +131,13 @@ def test_a_killed_collection_goes_on_and_does_not_mix_with_labels(tmp_path: Path
 
 def test_what_goes_with_labels_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidTypeError, match='keep_frames goes with labels: pass outcome="lab'):
-        collect_rollouts(TASK, seeds=[1], keep_frames=True, folder=tmp_path)  # type: ignore[call-overload]
+        collect_rollouts(TASK, seeds=[1], keep_frames=True, folder=tmp_path)
     with pytest.raises(InvalidTypeError, match="follow_through goes with labels"):
-        collect_rollouts(TASK, seeds=[1], follow_through=True)  # type: ignore[call-overload]
+        collect_rollouts(TASK, seeds=[1], follow_through=True)
     with pytest.raises(InvalidTypeError, match="danger is None: rollouts fork where"):
         collect_rollouts(slippery, rash, brake, seeds=[1], horizon=4)
     with pytest.raises(InvalidValueError, match="outcome='fork': expected"):
-        collect_rollouts(TASK, seeds=[1], outcome="fork")  # type: ignore[call-overload]
+        collect_rollouts(TASK, seeds=[1], outcome="fork")
 
 
 class Scripted(Car):
@@ -319,12 +319,12 @@ def test_a_late_reading_stops_on_a_crossing_where_no_fork_has_begun() -> None:
 def test_tallies_with_a_common_seed_do_not_add() -> None:
     for outcome in ("forks", "labels"):
         first, second, third = (
-            collect_rollouts(TASK, seeds=seeds, outcome=outcome).tally()  # type: ignore[call-overload]
+            collect_rollouts(TASK, seeds=seeds, outcome=outcome).tally()
             for seeds in (range(20), range(19, 30), range(20, 30))
         )
         with pytest.raises(RepeatedSourceError, match="1 row ids are in both"):
             _ = first + second
-        whole = collect_rollouts(TASK, seeds=range(30), outcome=outcome)  # type: ignore[call-overload]
+        whole = collect_rollouts(TASK, seeds=range(30), outcome=outcome)
         assert first + third == whole.tally()
 
 
