@@ -1,7 +1,7 @@
 """Gymnasium's InvertedPendulum in a wind that its policy has never met.
 
 The policy is a PPO that was stopped after 12,288 steps of training: in the wind it drops the pole
-in about 30 % of its rollouts of four seconds. The backup is an LQR, which has to hold the pole for
+in 20 to 30 % of its rollouts of four seconds. The backup is an LQR, which has to hold the pole for
 0.48 seconds more. The danger is what the LQR itself expects to pay from where it would take over.
 All of this was chosen on the seeds of `TUNING`.
 """
