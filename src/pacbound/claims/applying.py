@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress
+from pacbound.sources.engines import reading_frame
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths
-from pacbound.tally.columns import as_names, batch_scores, reading_frame
+from pacbound.tally.columns import as_names, batch_scores
 from pacbound.tally.row_rules import EXIT, PREDICTION, RowRule, answers_of
 
 

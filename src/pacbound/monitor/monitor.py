@@ -27,9 +27,10 @@ from pacbound.errors import (
 from pacbound.monitor import state_file
 from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.says import in_short
+from pacbound.sources.engines import reading_frame
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import Rows, Slot, reading_frame, same_length, same_rows
+from pacbound.tally.columns import Rows, Slot, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw
 from pacbound.tally.questions import with_article
 from pacbound.tally.row_options import POSITIVE

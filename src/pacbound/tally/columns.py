@@ -8,9 +8,8 @@ for: arrays that the user passed, or a batch that a source delivered.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
@@ -648,39 +647,3 @@ def only_known(given: Mapping[str, Any], known: Mapping[str, bool], what: str) -
     if absent:
         raise InvalidTypeError(f"{what} needs {absent[0]!r}: expected {', '.join(known)}.")
     return passed
-
-
-_ENGINES: Final = frozenset(
-    ["_duckdb", "duckdb", "narwhals", "pandas", "polars", "py4j", "pyarrow", "pyspark"]
-)
-
-
-@contextmanager
-def reading_frame() -> Iterator[None]:
-    """Turn what an engine raises about the user's frame into an error that says so."""
-    try:
-        yield
-    except PacboundError:
-        raise
-    except Exception as error:
-        if not (_is_of_an_engine(error) or isinstance(error, (OSError, UnicodeError))):
-            raise
-        if "pyspark" in sys.modules:
-            # Loaded here, because nothing else needs it.
-            from pacbound.sources.engines.spark import explained  # noqa: PLC0415
-
-            reason = explained(error)
-            if reason is not None:
-                raise InvalidValueError(
-                    f"The frame cannot be read: {reason.rstrip('.')}."
-                ) from error
-        said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-        raise InvalidValueError(
-            f"The frame cannot be read: {said.strip().rstrip('.')} ({type(error).__name__}). "
-            "Collect it by itself to see where this comes from."
-        ) from error
-
-
-def _is_of_an_engine(error: Exception) -> bool:
-    # A class of an engine's own may derive from one of its own, or be one of Python's beside it.
-    return any(kind.__module__.split(".")[0] in _ENGINES for kind in type(error).__mro__)

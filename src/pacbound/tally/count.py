@@ -30,6 +30,7 @@ from pacbound.sources.batches import (
     part_of,
     rows_at,
 )
+from pacbound.sources.engines import reading_frame
 from pacbound.sources.notation import Notation
 from pacbound.sources.opening import opened
 from pacbound.sources.paths import Paths, are_paths
@@ -41,7 +42,6 @@ from pacbound.tally.columns import (
     Rows,
     Slot,
     batch_scores,
-    reading_frame,
     refuse_spark_column,
     require_whole_text,
     same_length,

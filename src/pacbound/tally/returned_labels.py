@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress, TableFile, located
+from pacbound.sources.engines import reading_frame
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.formats.arrays import ArrayBatch
 from pacbound.sources.notation import FALSE, PLAIN, TRUE, Notation
@@ -34,7 +35,7 @@ from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths, are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
-from pacbound.tally.columns import Floats, Integers, Slot, numeric, reading_frame
+from pacbound.tally.columns import Floats, Integers, Slot, numeric
 from pacbound.tally.questions.question import GRADED_SLOTS, Question
 
 # The column with the number of each row that went out to be labelled.
