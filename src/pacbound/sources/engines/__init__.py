@@ -1,5 +1,6 @@
 """The engines that hold rows of files as frames: `parts` opens files, in each of them. Here: what
-their errors mean."""
+their errors mean.
+"""
 
 from __future__ import annotations
 
