@@ -199,7 +199,7 @@ def results_fast_inference() -> Iterator[str]:
 def results_early_exit() -> Iterator[str]:
     found, timing = exhibit("early_exit"), exhibit("early_exit_timing")["results"]
     yield f"The first {found['chosen_on']:,} test images then choose"
-    yield f"the other {2 * found['test_images']:,} certify and test"
+    yield f"Only the other {2 * found['test_images']:,} certify and test"
     sizes = [row["batch"] for row in timing]
     yield f"batches of {min(sizes)} and of {max(sizes)} images"
     published, told = (
