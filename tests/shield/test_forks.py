@@ -131,13 +131,13 @@ def test_a_killed_collection_goes_on_and_does_not_mix_with_labels(tmp_path: Path
 
 def test_what_goes_with_labels_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidTypeError, match='keep_frames goes with labels: pass outcome="lab'):
-        collect_rollouts(TASK, seeds=[1], keep_frames=True, folder=tmp_path)
+        collect_rollouts(TASK, seeds=[1], keep_frames=True, folder=tmp_path)  # type: ignore[call-overload]
     with pytest.raises(InvalidTypeError, match="follow_through goes with labels"):
-        collect_rollouts(TASK, seeds=[1], follow_through=True)
+        collect_rollouts(TASK, seeds=[1], follow_through=True)  # type: ignore[call-overload]
     with pytest.raises(InvalidTypeError, match="danger is None: rollouts fork where"):
         collect_rollouts(slippery, rash, brake, seeds=[1], horizon=4)
     with pytest.raises(InvalidValueError, match="outcome='fork': expected"):
-        collect_rollouts(TASK, seeds=[1], outcome="fork")
+        collect_rollouts(TASK, seeds=[1], outcome="fork")  # type: ignore[call-overload]
 
 
 class Scripted(Car):
