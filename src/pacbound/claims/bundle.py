@@ -254,11 +254,11 @@ class BundleClaim(Claim[CertificateBundle]):
             "delta": delta,
             "confidence": confidence(certificate.delta),
         }
-        several, are = "{claims} claims", "are"
+        several, certified = "{claims} claims", "are certified, and right at once"
         if len(certificate) == 1:
-            several, are = "{claims} claim", "is"
+            several, certified = "{claims} claim", "is certified"
         plain = (
-            f"{several} {are} certified, and right at once ({{confidence}} confidence)."
+            f"{several} {certified} ({{confidence}} confidence)."
             if certificate.certified
             else f"Only {{right}} of {several} can be certified ({{confidence}} confidence for all "
             "of these at once)."
