@@ -12,6 +12,7 @@ error names a value, and how many there are.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -204,21 +205,24 @@ class NamesSeen:
 def names_seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> NamesSeen:
     """What a frame of names says, in which `_HASH` is the hash of each."""
     totals, largest = dict.fromkeys(sums, 0), dict.fromkeys(most, 0)
-    found: list[tuple[str, bytes | None, bytes]] = []
+    digests: dict[str, bytes] = {}
+    # One buffer for all: many names are most of the memory that a draw takes here.
+    held, whole = bytearray(), True
     for bucket, names, digest, *rest in _buckets(frame, sums, most):
         for place, name in enumerate(sums):
             totals[name] += int(rest[place])
         for place, name in enumerate(most, len(sums)):
             largest[name] = max(largest[name], int(rest[place]))
         if bucket is not None:
-            held = None if names is None else bytes(names)
-            found.append((bucket, held, bytes.fromhex(digest)))
-    found.sort(key=lambda each: each[0])
-    digest = hashlib.sha256(b"".join(each[2] for each in found)).hexdigest()
-    every = [names for _, names, _ in found if names is not None]
-    numbers = None
-    if len(every) == len(found):
-        numbers = np.frombuffer(b"".join(every), dtype=">u8").astype(np.uint64)
+            digests[bucket] = bytes.fromhex(digest)
+            whole = whole and names is not None
+            held += b"" if names is None else names
+    numbers = np.frombuffer(held, dtype=np.uint64) if whole else None
+    if numbers is not None:
+        if sys.byteorder == "little":
+            numbers.byteswap(inplace=True)
+        numbers.sort()
+    digest = hashlib.sha256(b"".join(digests[bucket] for bucket in sorted(digests))).hexdigest()
     return NamesSeen(totals, largest, numbers, f"sha256:{digest}")
 
 
