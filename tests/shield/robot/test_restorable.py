@@ -86,7 +86,7 @@ def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
     assert isinstance(plain, Restorable)
     assert not hasattr(plain, "is_stopped")
     assert not hasattr(plain, "surely_recoverable")
-    told = RestorableMujoco(
+    told: Any = RestorableMujoco(
         Pole(), has_fallen, is_stopped=lambda env: True, surely_recoverable=lambda env: 0
     )
     assert told.is_stopped() is True
