@@ -117,7 +117,7 @@ def test_labels_that_count_from_1_are_not_taken_for_places(
     ("probability", "said"),
     [
         (["cat", "cat"], "names 'cat' twice"),
-        (["cat", "animal"], "are both 'animal'"),
+        (["cat", "animal"], "both name the column 'animal'"),
         (["1", "1.0"], "names '1' and '1.0', which are both the label 1"),
     ],
 )

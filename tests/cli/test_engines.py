@@ -319,10 +319,7 @@ def test_a_name_that_differs_in_case_is_another_column(
     write(tmp_path / "both.parquet", C=[0.3], c=[0.9], ok=[False])
     for files in (("lower.parquet", "upper.parquet"), ("upper.parquet", "lower.parquet")):
         refusal(pacbound, engine, *files)
-    if engine == "spark":
-        assert "columns C, c" in refusal(pacbound, engine, "both.parquet")
-    else:
-        assert tally(pacbound, engine, "both.parquet").cells.tolist() == [[17]]
+    assert tally(pacbound, engine, "both.parquet").cells.tolist() == [[17]]
 
 
 @pytest.mark.parametrize("engine", [SPARK])
@@ -403,6 +400,6 @@ def test_spark_reads_orc_each_file_once(
     assert "same bytes" in refusal(pacbound, engine, "copy.orc", file)
     assert "does not exist" in refusal(pacbound, engine, "none.orc")
     session.createDataFrame([(1, True)], "c int, ok boolean").write.orc(str(tmp_path / "whole.orc"))
-    assert "merg" in refusal(pacbound, engine, "rows.orc", "whole.orc")
+    assert "different types" in refusal(pacbound, engine, "rows.orc", "whole.orc")
     (tmp_path / "rows.orc" / "notes.txt").write_text("not a table")
     refusal(pacbound, engine, "rows.orc")

@@ -116,8 +116,8 @@ def test_a_shield_is_not_applied_to_rows(pacbound: Run, table: Path) -> None:
         ((*COLUMNS, *CLAIM, "--final-score", "danger"), "goes with bound="),
         ((*COLUMNS, *CLAIM, "--bound", "pair"), "'pair'"),
         (("--score", "nothing", "--unsafe", "u", *CLAIM), "no column 'nothing'"),
-        (("--score", "u", "--unsafe", "u", *CLAIM), "not a number"),
-        (("--score", "s", "--unsafe", "s", *CLAIM), "expected true or false"),
+        (("--score", "u", "--unsafe", "u", *CLAIM), "both name the column 'u'"),
+        (("--score", "s", "--unsafe", "id", *CLAIM), "expected true or false"),
         (("--score", "id", "--unsafe", "u", *CLAIM), "id[2] is 2.0"),
         (("--score", "final_score", "--unsafe", "u", *CLAIM), "not a number"),
         (

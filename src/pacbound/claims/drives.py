@@ -512,6 +512,7 @@ def certify_drives(
     >>> certificate = certify_drives(threshold, unsafe, xi=0.1, delta=0.01)
     >>> print(certificate.summary())
     Drives certificate: 900 rollouts in 3 drives, xi 10 %, delta 1 %
+    In the long run, in runs like these, at most 10 of 100 rollouts are unsafe (99 % confidence).
     Hand over to the backup once the danger reaches 0.5; it keeps control until reset.
     ...
     >>> [drive["verdict"] for drive in certificate.drives]

@@ -106,7 +106,7 @@ class RowOptions(TypedDict, total=False):
     id: Annotated[
         Any,
         Row(
-            "The column that joins the tables of the models, one file for each: doc_id",
+            "The column that joins the models' tables where each model has its own: doc_id",
             "joining",
             option=str,
         ),

@@ -369,6 +369,11 @@ def explained(error: Exception) -> str | None:
         )
     if _OUT_OF_MEMORY.search(text):
         return f"an executor ran out of memory. {_MORE_MEMORY.format(what='executor')}"
+    if "Exception thrown in awaitResult" in text and "Caused by" not in text:
+        return (
+            "a process of Spark stopped answering, most likely because its memory was full. "
+            f"{_MORE_MEMORY.format(what='driver')}, or the same for executors"
+        )
     if any(mark in text for mark in _DRIFT):
         types = _found(_TYPES, text)
         where = _found(r"Encountered error while reading file (\S+?\.?)\. ", text)
