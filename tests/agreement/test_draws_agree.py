@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from tests.agreement.conftest import SPARK
+from tests.products import standing_for
 from tests.tally.question_names import question_of
 
 from pacbound import Tally
@@ -94,7 +94,7 @@ def _counted(data: Any, named: dict[str, Any]) -> Tally:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("draw", standing_for(DRAWS, ["clusters per row", "weights"]))
 def test_every_engine_draws_the_rows_that_arrays_give(
     table: Engine, question: str, draw: str
 ) -> None:
@@ -156,10 +156,19 @@ AWKWARD = [
 NAMES = 1_000_000
 
 
-@pytest.mark.parametrize("frame", ["polars-lazy", "duckdb", SPARK], indirect=True)
-def test_every_engine_hashes_a_million_names_as_python_does(frame: Engine) -> None:
+@pytest.mark.parametrize(
+    ("frame", "many"),
+    [
+        ("polars-lazy", NAMES),
+        ("duckdb", NAMES),
+        pytest.param("pyspark", NAMES // 10, marks=pytest.mark.slow),
+        pytest.param("pyspark", NAMES, marks=pytest.mark.product),
+    ],
+    indirect=["frame"],
+)
+def test_every_engine_hashes_a_million_names_as_python_does(frame: Engine, many: int) -> None:
     short = AWKWARD[:-1]
-    names = AWKWARD + [f"{short[n % len(short)]}{n}" for n in range(NAMES - len(AWKWARD))]
+    names = AWKWARD + [f"{short[n % len(short)]}{n}" for n in range(many - len(AWKWARD))]
     opened = open_frame(frame(pa.table({"name": names})), ["name"])
     keyed = with_hashes(opened, {"pac_draw_hash": Hashed(5, "row", "name")})
     expected = keyed_numbers(5, "row", names, each=2)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.products import standing_for
 
 pl = pytest.importorskip("polars", reason="the engine polars needs the extra `polars`")
 pytest.importorskip("pyspark", reason="the engine spark needs the extra `spark`")
@@ -75,7 +76,13 @@ assert SparkContext._active_spark_context is None
 }
 
 
-@pytest.mark.parametrize("case", SCRIPTS)
+@pytest.mark.parametrize(
+    "case",
+    standing_for(
+        SCRIPTS,
+        ["a session that the user runs, in another thread", "two threads without a session"],
+    ),
+)
 def test_only_a_session_that_was_started_here_is_ended(tmp_path: Path, case: str) -> None:
     pl.DataFrame({"c": [0.1, 0.2, 0.8, 0.9], "ok": [False, True, True, True]}).write_parquet(
         tmp_path / "rows.parquet"
