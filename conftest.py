@@ -27,6 +27,9 @@ from zlib import crc32
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+# What Spark is told, wherever a test or a process of a test starts it.
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "tests"))
+
 import pytest  # noqa: E402, RUF100
 from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures  # noqa: E402, RUF100
 
@@ -99,12 +102,27 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """Choose what runs, and then put the slow tests first, in whatever order they came: a long one
-    at the end would keep one process busy while the others wait.
+    """Choose what runs, and then put the tests of Spark first and the slow ones next, each in
+    whatever order they came. The first process has the first tests, so only one starts Java; and a
+    long test at the end would keep one process busy while the others wait.
     """
     _mark_and_choose(config, items)
     yield
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (not _on_spark(item), item.get_closest_marker("slow") is None))
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    return "spark" in item.nodeid or "spark" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process a part of the tests as they are ordered; one that is done takes over half
+    of what is left to another, from its end.
+    """
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415
+
+    return WorkStealingScheduling(config, log)
 
 
 def _mark_and_choose(config: pytest.Config, items: list[pytest.Item]) -> None:

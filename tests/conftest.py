@@ -30,11 +30,24 @@ settings.load_profile(
 def pytest_configure(config: pytest.Config) -> None:
     if "not slow" in config.getoption("markexpr") and "HYPOTHESIS_PROFILE" not in os.environ:
         settings.load_profile("few")
+    if settings.default is not None and settings.default.derandomize:
+        _take_no_constants_from_modules()
     if find_spec("duckdb") is not None:
         from pacbound.sources import embedded_duckdb
 
         shared = _sharing(embedded_duckdb.connected, config)
         setattr(embedded_duckdb, "connected", shared)  # noqa: B010
+
+
+def _take_no_constants_from_modules() -> None:
+    """Else an example may be a constant of a module that some test before has loaded, and examples
+    depend on the order of tests.
+    """
+    with suppress(ImportError):  # before Hypothesis 6.130 there were no such examples
+        from hypothesis.internal.conjecture import providers
+        from hypothesis.internal.constants_ast import Constants
+
+        setattr(providers, "_get_local_constants", Constants)  # noqa: B010
 
 
 def _sharing(

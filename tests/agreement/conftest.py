@@ -76,20 +76,13 @@ def _written_to(folder: Path, ending: str) -> Engine:
 
 @pytest.fixture
 def spark() -> Any:
-    """Spark on two cores of this machine, quiet: the session that is running, or a new one.
+    """Spark on two cores of this machine, quiet: the session that is running, or a new one, with
+    the settings of tests/spark-defaults.conf.
 
     Asked for anew by every test, since others may have stopped it. It ends with the process.
     """
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java 17 or later, and there is none here.")
     sql = pytest.importorskip("pyspark.sql")
-    settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.log.level": "ERROR",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    return sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    quiet = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+    return sql.SparkSession.builder.master("local[2]").config(map=quiet).getOrCreate()
