@@ -1,6 +1,9 @@
 """Every format, and every way to lay rows out in files, gives the integers of the arrays."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -337,12 +340,23 @@ def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
         Tally.count("calibration", data=folder / "rows.csv", score="c")
 
 
-def test_reading_installs_nothing_and_leaves_nothing(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    for name in INSIDE:
-        Tally.count("calibration", data=folder / name, confidence="c", correct="ok")
+def test_reading_installs_nothing_and_leaves_nothing(tmp_path: Path, folder: Path) -> None:
+    """In a process of its own, which shares no database with other tests."""
+    subprocess.run(
+        [sys.executable, "-c", READER, *(str(folder / name) for name in INSIDE)],
+        env=os.environ | {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+        check=True,
+    )
     assert list(tmp_path.iterdir()) == []
+
+
+READER = """
+import sys
+from pathlib import Path
+from tempfile import gettempdir
+from pacbound import Tally
+
+assert gettempdir() == str(Path.home())
+for path in sys.argv[1:]:
+    Tally.count("calibration", data=path, confidence="c", correct="ok")
+"""
