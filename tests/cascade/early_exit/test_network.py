@@ -26,6 +26,7 @@ from pacbound.cascade.early_exit import (
     resnet_cifar,
 )
 from pacbound.cascade.early_exit.batches import packed
+from pacbound.cascade.early_exit.inference import top_label
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -128,6 +129,23 @@ def test_confidences_of_single_rows_are_those_of_the_table_to_the_bit() -> None:
         m = int(answers.exits)
         if m < 2:
             assert answers.confidences.item() == table.confidence[row, m]
+
+
+@pytest.mark.parametrize("classes", [2, 10, 1000, 1001])
+def test_one_row_has_the_label_and_the_confidence_of_a_table_to_the_bit(classes: int) -> None:
+    parts = nn.Identity(), nn.Identity()
+    network = EarlyExitNetwork(parts, parts).eval()
+    rows = torch.randn(8, classes, generator=torch.Generator().manual_seed(0))
+    rows[1], rows[2, 1:] = 0.5, rows[2, 0]  # ties: the first wins
+    rows[3, 1], rows[4, 1], rows[5, 1] = torch.nan, torch.inf, -torch.inf
+    rows[6] = -torch.inf
+    rows[7, 1] = 1000.0
+    for row in torch.split(rows, 1):
+        found = network.infer(row, [0.0])
+        confidence, label = top_label(row, 1)
+        assert found.labels.tolist() == label.tolist()
+        np.testing.assert_array_equal(found.confidences.numpy(), confidence.numpy())
+        assert found.exits.item() == int(bool(confidence.isnan()))
 
 
 def test_a_threshold_equal_to_a_confidence_of_the_table_lets_that_row_exit() -> None:

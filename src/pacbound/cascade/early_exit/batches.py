@@ -5,7 +5,7 @@ batches, as deep as one likes: token ids with their attention mask, an image wit
 go with it. None may stand for a part that is left out. What comes out is of the kind that went in.
 
 A tensor that is shared by all rows has no place in a batch: by its shape it could not be told from
-one with something for each row, and packing would tear it apart. It belongs into the module, as a
+one with something for each row, and packing would tear it apart. Keep it in the module, as a
 buffer.
 """
 
@@ -33,8 +33,8 @@ def row_count(batch: Batch) -> int:
         listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise InvalidValueError(
             "The tensors of a batch have no common number of rows: "
-            f"{listed or 'there are none'}. Expected something for each row in each tensor; what "
-            "all rows share belongs into a buffer of the module."
+            f"{listed or 'there are none'}. Expected something for each row in each tensor; keep "
+            "what all rows share in a buffer of the module."
         )
     return next(iter(counts.values()))
 

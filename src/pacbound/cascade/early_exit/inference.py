@@ -78,6 +78,8 @@ def answer(
 def _answer_one(
     stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Batch, thresholds: Sequence[float]
 ) -> EarlyExitResult:
+    # After a network has run, an operator of torch costs tens of microseconds: few of them, and the
+    # comparison in Python's floats, which are float64 too.
     last, classes = len(stages) - 1, None
     with torch.inference_mode():
         for m, threshold in enumerate(thresholds):
@@ -85,14 +87,33 @@ def _answer_one(
             if threshold == np.inf:
                 continue
             logits = heads[m](x)
-            confidence, label = top_label(logits, 1, classes)
-            if m == last or confidence.item() >= threshold:
+            confidence, label = _top_of_one(logits, classes)
+            if m == last or confidence >= threshold:
                 break
             classes = logits.shape[1]
-    # Copied outside inference mode, so that the caller may change them in place.
+    # Made outside inference mode, so that the caller may change them in place.
+    device = _answering_device(logits)
     return EarlyExitResult(
-        label.clone(), confidence.clone(), torch.full((1,), m, device=label.device)
+        torch.full((1,), label, device=device),
+        torch.full((1,), confidence, dtype=torch.float64, device=device),
+        torch.full((1,), m, device=device),
     )
+
+
+def _top_of_one(logits: Tensor, classes: int | None) -> tuple[float, int]:
+    """What `top_label` gives for one row, as numbers; the probabilities are the same to the bit."""
+    probabilities = _probabilities(logits, 1, classes)
+    if probabilities.shape[1] > _FEW_CLASSES:
+        confidence, label = probabilities.max(dim=1)
+        return confidence.item(), int(label)
+    (row,) = probabilities.tolist()
+    # If one is NaN all are, since they are divided by their sum: `max` then gives the first.
+    highest: float = max(row)
+    return highest, row.index(highest)
+
+
+# Up to so many, a list is faster than an operator.
+_FEW_CLASSES = 1000
 
 
 def _answer_many(
@@ -174,7 +195,7 @@ def _limits(
     thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat], exits: int
 ) -> Limits:
     """The thresholds, and as plain numbers where they are the same for all rows."""
-    if type(thresholds) is list and all(type(value) is float for value in thresholds):
+    if type(thresholds) is list and {*map(type, thresholds)} == {float}:
         return _checked_once(tuple(thresholds), exits)
     given = certificate_of(thresholds)
     if isinstance(given, Certified):
@@ -202,6 +223,12 @@ def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Te
 
     Of equal logits the first wins, and NaN stays NaN. `classes` is how many other heads know.
     """
+    confidence, label = _probabilities(logits, rows, classes).max(dim=1)
+    return confidence, label
+
+
+def _probabilities(logits: Tensor, rows: int, classes: int | None) -> Tensor:
+    """The softmax of each of `rows` rows, in float64."""
     if classes is None or not isinstance(logits, Tensor) or logits.shape != (rows, classes):
         require_classes(logits, rows)
         if classes not in (None, logits.shape[1]):
@@ -211,8 +238,7 @@ def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Te
             )
     if logits.is_mps:
         logits = logits.cpu()  # that device has no float64
-    confidence, label = logits.softmax(dim=1, dtype=torch.float64).max(dim=1)
-    return confidence, label
+    return logits.softmax(dim=1, dtype=torch.float64)
 
 
 def require_classes(logits: Any, rows: int) -> None:
