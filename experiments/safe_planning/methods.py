@@ -18,7 +18,8 @@ from pacbound.baselines import (
     observed_miss_threshold,
     xi_threshold,
 )
-from pacbound.procedures.threshold import TOP, allowed_events, largest_passing, product_bound
+from pacbound.procedures.threshold import TOP, allowed_events, product_bound
+from pacbound.stats.planning import largest_passing
 
 METHODS = {
     "naive": "0.5",
