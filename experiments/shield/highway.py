@@ -1,8 +1,13 @@
 """A highway of highway-env, driven by a hurried driver, restored by a deep copy.
 
 The driver keeps to its lane, as fast as the car can, and slows down late behind the car ahead: it
-crashes in about a quarter of its rollouts. The backup slows down. The danger grows as the time to
-reach the car ahead shrinks. All of this was chosen on the seeds of `TUNING`.
+crashes in about a fifth of its rollouts. The backup pulls over: to the right while it sees nobody
+there, which can be too near a slower car ahead or a faster one behind, and slower otherwise. The
+danger grows as the time to reach the car ahead shrinks.
+
+The backup, its length and the horizon were chosen on the seeds of `TUNING`: 11 settings were looked
+at, with 35 to 60 rollouts each. With a backup that only brakes, forks and labels certify the same,
+since the traffic of highway-env has no noise once it is placed.
 """
 
 from __future__ import annotations
@@ -10,16 +15,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.shield import Task
 
+_environments: Any = import_module("highway_env.envs.highway_env")
+_observation: Any = import_module("highway_env.envs.common.observation")
+
 LEFT, IDLE, RIGHT, FASTER, SLOWER = range(5)
-HORIZON, BACKUP_STEPS = 10, 4
+HORIZON, BACKUP_STEPS = 10, 5
 LANES, LANE, LENGTH = 3, 4.0, 5.0
-NEAR = 20.0  # metres from one car's middle to the other's
+NEAR, BESIDE = 20.0, 24.0  # metres from one car's middle to the other's
 CONFIG = {
     "lanes_count": LANES,
     "vehicles_count": 5,
@@ -36,9 +43,28 @@ CONFIG = {
 Array = NDArray[np.float64]
 
 
+class Seen(_observation.KinematicObservation):  # type: ignore[misc]
+    """What highway-env's own class gives, without the data frames in which half the time went."""
+
+    def observe(self) -> NDArray[np.float32]:
+        car, table = self.observer_vehicle, np.zeros((self.vehicles_count, 5), dtype=np.float32)
+        near = self.env.road.close_objects_to(
+            car, self.env.PERCEPTION_DISTANCE, count=self.vehicles_count - 1, see_behind=False
+        )
+        table[0] = [1, *car.position, *car.velocity]
+        for row, other in zip(table[1:], near, strict=False):
+            row[:] = [1, *(other.position - car.position), *(other.velocity - car.velocity)]
+        return table
+
+
+class Crowded(_environments.HighwayEnvFast):  # type: ignore[misc]
+    def define_spaces(self) -> None:
+        super().define_spaces()
+        self.observation_type = Seen(self, **self.config["observation"])
+
+
 def crowded() -> Any:
-    import_module("highway_env")  # it makes its environments known
-    return gymnasium.make("highway-fast-v0", config=CONFIG, max_episode_steps=-1)
+    return Crowded(CONFIG)
 
 
 def others(seen: Array) -> Array:
@@ -57,8 +83,11 @@ def hurried(seen: Array) -> int:
     return SLOWER if near else FASTER
 
 
-def slow_down(_: Any) -> int:
-    return SLOWER
+def pull_over(seen: Array) -> int:
+    """Go to the right while no car is seen near there, and slow down otherwise."""
+    cars, lane = others(seen), round(float(seen[0, 2]) / LANE)
+    beside = (abs(cars[:, 1] - LANE) < LANE / 2) & (abs(cars[:, 0]) < BESIDE)
+    return SLOWER if lane == LANES - 1 or beside.any() else RIGHT
 
 
 def closing_in(seen: Array) -> float:
@@ -73,7 +102,7 @@ def highway() -> Task:
     return Task(
         crowded,
         hurried,
-        slow_down,
+        pull_over,
         closing_in,
         horizon=HORIZON,
         backup_steps=BACKUP_STEPS,

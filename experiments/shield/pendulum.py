@@ -1,9 +1,14 @@
 """Gymnasium's InvertedPendulum in a wind that its policy has never met.
 
-The policy is a PPO that was stopped after 12,288 steps of training: in the wind it drops the pole
-in 20 to 30 % of its rollouts of four seconds. The backup is an LQR, which has to hold the pole for
-0.48 seconds more. The danger is what the LQR itself expects to pay from where it would take over.
-All of this was chosen on the seeds of `TUNING`.
+The policy is a PPO that was stopped after 13,312 steps of training. The pole must not lean too far,
+and the cart must not come to the end of its rail. The backup is an LQR, which has to keep the pole
+for two seconds more, and at times loses it to a gust. The danger is what the LQR itself expects to
+pay from where it would take over.
+
+Training, wind and the length of the backup were chosen on other seeds than those of the results:
+38 settings were looked at, with 150 to 600 rollouts each, in a simulation of the same equations.
+Among them were settings in which forks and labels certify the same (little wind), and settings in
+which neither certifies a useful threshold (much wind: the LQR itself drops the pole).
 """
 
 from __future__ import annotations
@@ -21,13 +26,12 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_discrete_are
 
 from pacbound.shield import Task
-from pacbound.shield.robot import RestorableMujoco
 
 NAME = "InvertedPendulum-v5"
-TRAINING = 12_288
-GUSTS, KEPT = 2.0, 0.9  # newtons, and the share of a gust that is left after a step
-HORIZON, BACKUP_STEPS = 100, 12
-MOST_FORCE, MOST_LEAN = 3.0, 0.2
+TRAINING = 13_312
+GUSTS, KEPT = 2.2, 0.9  # newtons, and the share of a gust that is left after a step
+HORIZON, BACKUP_STEPS = 100, 50  # of 0.04 seconds
+MOST_FORCE, MOST_LEAN, RAIL = 3.0, 0.2, 0.95
 WORST = 8.0  # the root of the LQR's cost at which the danger is 1
 
 Array = NDArray[np.float64]
@@ -37,21 +41,33 @@ class Windy(InvertedPendulumEnv):
     """Gymnasium's pendulum with a force on its pole that changes from step to step, which MuJoCo
     keeps in its state. Rewards are left out: nobody looks at them, and steps are many."""
 
+    whole = mujoco.mjtState.mjSTATE_INTEGRATION  # all that the next step depends on
+    strength = GUSTS * np.sqrt(1 - KEPT**2)
+
     def step(self, action: Any) -> Any:
         data = self.data
-        gust = GUSTS * np.sqrt(1 - KEPT**2) * self.np_random.normal()
-        data.xfrc_applied[2, 0] = KEPT * data.xfrc_applied[2, 0] + gust
+        wind = data.xfrc_applied[2]
+        wind[0] = KEPT * wind[0] + self.strength * self.np_random.standard_normal()
         data.ctrl[0] = action[0]
         mujoco.mj_step(self.model, data, nstep=self.frame_skip)
-        return np.concatenate([data.qpos, data.qvel]), 0.0, False, False, {}
+        return self._get_obs(), 0.0, False, False, {}
 
+    def _get_obs(self) -> Array:
+        seen = np.empty(4)
+        seen[:2], seen[2:] = self.data.qpos, self.data.qvel
+        return seen
 
-def windy() -> Any:
-    return RestorableMujoco(Windy(), is_unsafe=_has_fallen)
+    def save_state(self) -> Array:
+        state = np.empty(mujoco.mj_stateSize(self.model, self.whole))
+        mujoco.mj_getState(self.model, self.data, state, self.whole)
+        return state
 
+    def restore_state(self, state: Array) -> None:
+        mujoco.mj_setState(self.model, self.data, state, self.whole)
 
-def _has_fallen(env: Any) -> bool:
-    return bool(abs(env.unwrapped.data.qpos[1]) > MOST_LEAN)
+    def is_unsafe(self) -> bool:
+        place, lean = self.data.qpos
+        return bool(abs(lean) > MOST_LEAN or abs(place) > RAIL)
 
 
 def lqr() -> tuple[Array, Array]:
@@ -95,7 +111,7 @@ def pendulum(policy: Path) -> Task:
         learner.learn(TRAINING).save(policy)
     gains, value = lqr()
     return Task(
-        windy,
+        Windy,
         partial(acted, weights_of(ppo.load(policy, device="cpu"))),
         partial(steered, gains),
         partial(strain, value),
