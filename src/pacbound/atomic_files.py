@@ -34,7 +34,7 @@ Names: TypeAlias = Name | Iterable[Name] | None
 STANDARD_INPUT = "-"
 
 _INPUT = 0
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -177,8 +177,8 @@ def _draft(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def _replaceable(target: Path, path: str | os.PathLike[str]) -> os.stat_result | None:
     """What is at `target` and may be replaced; None if nothing is."""
-    shown = _shown(path)
-    if _ADDRESS.match(os.fspath(path)) and not target.parent.is_dir():
+    shown = as_written(path)
+    if ADDRESS.match(os.fspath(path)) and not target.parent.is_dir():
         raise UnwritableFileError(f"{shown} is an address: only local files are written.")
     try:
         before = target.stat()
@@ -251,12 +251,12 @@ def _explained(path: str | os.PathLike[str], *files: str) -> Iterator[None]:
 
 
 def _unwritable(path: str | os.PathLike[str], error: OSError) -> UnwritableFileError:
-    return UnwritableFileError(f"{_shown(path)} cannot be written: {error.strerror}.")
+    return UnwritableFileError(f"{as_written(path)} cannot be written: {error.strerror}.")
 
 
-def _shown(path: str | os.PathLike[str]) -> str:
+def as_written(path: str | os.PathLike[str]) -> str:
     """The path as the user wrote it; a Path has dropped a slash of an address."""
-    return _ADDRESS.sub(r"\1://", os.fspath(path), count=1)
+    return ADDRESS.sub(r"\1://", os.fspath(path), count=1)
 
 
 def refuse_overwriting(written: Mapping[str, Name | None], read: Mapping[str, Names]) -> None:
@@ -355,8 +355,8 @@ def _is_null(name: Name) -> bool:
 
 
 def _files(names: Names) -> Iterator[Hashable]:
-    """The places of all files that are meant. Devices and pipes are none: reading and writing one
-    of these are different things.
+    """The places of all files that are named. Devices and pipes are left out: to read and to
+    write one of these are different things.
     """
     if names is None:
         return

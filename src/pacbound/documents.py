@@ -81,6 +81,19 @@ def copied(value: Json) -> Json:
     return value
 
 
+def encoded(value: Any) -> Json:
+    """A value as strict JSON can hold it: arrays of finite numbers and tuples as lists, mappings as
+    objects.
+    """
+    if isinstance(value, float):
+        return encode_float(value)
+    if isinstance(value, Mapping):
+        return {name: encoded(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [encoded(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def encode_float(value: float) -> float | str:
     """`value` as strict JSON can hold it."""
     if value == float("inf"):
@@ -362,6 +375,13 @@ class Reader:
                 where = f"{self.place(key)}[{i}]"
                 self._bounded(int(self._typed(item, int, where)), where)
         return list(values)
+
+    def classes(self, key: str) -> list[int | str]:
+        """A list of classes: numbers and names."""
+        values = self._list(key)
+        if not all(type(value) in (int, str) for value in values):
+            raise CertificateError(f"{self.place(key)}: expected a list of numbers and names.")
+        return values
 
     def number(self, key: str) -> float:
         return decode_float(self.raw(key), self.place(key))

@@ -52,7 +52,54 @@ Floats = NDArray[np.float64]
 _UNSEEN = -1
 
 
-class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class _AroundEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """What classifiers around an estimator have in common: its probabilities, features and tags."""
+
+    estimator: Any
+    estimator_: Any
+    classes_: Array
+
+    def predict_proba(self, X: Any) -> Array:
+        """The estimator's own probabilities, unchanged: the scores that were certified.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column for each of `classes_`; 0 for a class that no training row had.
+        """
+        check_is_fitted(self)
+        return _probabilities_of(self.estimator_, X, self.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the estimator was trained on."""
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the features that the estimator was trained on."""
+        return np.asarray(self.estimator_.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = inner.non_deterministic
+        tags.no_validation = inner.no_validation
+        if inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        return tags
+
+
+class PACClassifier(_AroundEstimator):
     """A classifier whose every prediction has a certified interval, around any scikit-learn
     classifier with `predict_proba`.
 
@@ -84,7 +131,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     Parameters
     ----------
-    estimator : classifier with `predict_proba`, or such a one in a `FrozenEstimator`
+    estimator : classifier with `predict_proba`, bare or in a `FrozenEstimator`
         The classifier to train and calibrate; frozen, to calibrate only.
     n_bins : int, default=20
         The number of bins.
@@ -132,9 +179,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
            [0.47, 0.71]])
     """
 
-    estimator_: Any
     calibrator_: PACCalibrator
-    classes_: Array
 
     def __init__(  # noqa: PLR0913, RUF100
         self,
@@ -234,23 +279,6 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         places = _columns(np.asarray(self.estimator_.classes_), self.classes_)
         return self.classes_[places[said]]
 
-    def predict_proba(self, X: Any) -> Array:
-        """The estimator's own probabilities, unchanged: they are the scores whose bins the
-        intervals are for.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows, as the estimator takes them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            A column for each of `classes_`; 0 for a class that no training row had.
-        """
-        check_is_fitted(self)
-        return _probabilities_of(self.estimator_, X, self.classes_)
-
     def predict_interval(self, X: Any) -> Floats:
         """The certified interval of each predicted label; with scope "all-labels" of every label.
 
@@ -283,24 +311,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         table = self.predict_proba(X)
         return self.calibrator_.predict_confidence(table)
 
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features that the estimator was trained on."""
-        return int(self.estimator_.n_features_in_)
 
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the features that the estimator was trained on."""
-        return np.asarray(self.estimator_.feature_names_in_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
-    def __sklearn_tags__(self) -> Any:
-        return _take_tags(super().__sklearn_tags__(), self.estimator)
-
-
-class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class SelectiveClassifier(_AroundEstimator):
     """A classifier that answers only where at most a share `xi` of its answers is wrong, around any
     scikit-learn classifier with `predict_proba`.
 
@@ -319,7 +331,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     Parameters
     ----------
-    estimator : classifier with `predict_proba`, or such a one in a `FrozenEstimator`
+    estimator : classifier with `predict_proba`, bare or in a `FrozenEstimator`
         The classifier to train and certify; frozen, to certify only.
     xi : float, default=0.05
         The share of the answers that may be wrong.
@@ -361,9 +373,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     0.87
     """
 
-    estimator_: Any
     certificate_: AbstentionCertificate
-    classes_: Array
 
     def __init__(  # noqa: PLR0913, RUF100
         self,
@@ -461,23 +471,6 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         objects[~answers] = self.sentinel
         return objects
 
-    def predict_proba(self, X: Any) -> Array:
-        """The estimator's own probabilities, unchanged, of the rows that are answered and of the
-        others.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows, as the estimator takes them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            A column for each of `classes_`; 0 for a class that no training row had.
-        """
-        check_is_fitted(self)
-        return _probabilities_of(self.estimator_, X, self.classes_)
-
     def answers(self, X: Any) -> NDArray[np.bool_]:
         """Which rows are answered.
 
@@ -510,21 +503,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """
         return float(self.answers(X).mean())
 
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features that the estimator was trained on."""
-        return int(self.estimator_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the features that the estimator was trained on."""
-        return np.asarray(self.estimator_.feature_names_in_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
     def __sklearn_tags__(self) -> Any:
-        tags = _take_tags(super().__sklearn_tags__(), self.estimator)
+        tags = super().__sklearn_tags__()
         # Where it abstains it is not right.
         tags.classifier_tags.poor_score = True
         return tags
@@ -724,18 +704,6 @@ def _probabilities_of(estimator: Any, X: Any, classes: Array) -> Array:
     table: Array = np.zeros((len(own), len(classes)), dtype=own.dtype)
     table[:, places] = own
     return table
-
-
-def _take_tags(tags: Any, estimator: Any) -> Any:
-    """The tags of a meta-estimator, with what its `estimator` says about rows and classes."""
-    inner = get_tags(estimator)
-    tags.input_tags = inner.input_tags
-    tags.non_deterministic = inner.non_deterministic
-    tags.no_validation = inner.no_validation
-    if inner.classifier_tags is not None:
-        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
-    return tags
 
 
 def _with_tables_of(tally: Tally, classes: int, places: NDArray[np.int64]) -> Tally:

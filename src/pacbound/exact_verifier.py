@@ -1575,7 +1575,7 @@ def _two_looks_err(
 
 
 def _batch_stop(claim: Part, looks: Sequence[Part], scored: int) -> tuple[int, int]:
-    """How many records were sampled, and how many stand before what stopped the longest look."""
+    """How many records were sampled, and how many the longest look passed before it stopped."""
     stops, sampled, before = [0], 0, set[int]()
     for place, look in enumerate(looks):
         if look.get("disagreements", list, type(None)) is None:
@@ -2623,15 +2623,17 @@ looks-beforehand: The looks were fixed before the first row was labelled; each c
 compared-in-float64: In use scores are compared with the threshold as float64.
 independent-rollouts: The rollouts are of the policy without its shield: independent draws from
   what will be met in use (rooms, starts, noise).
+rollouts-without-shield: The rollouts are of the policy without its shield.
 independent-rollouts-weighted: The rollouts are of the policy without its shield: independent draws
   from one distribution, and the weights turn it into that of what will be met in use.
 number-beforehand: The number of rollouts was fixed beforehand.
 looks-at-rollouts: The looks were fixed before the first rollout; each counts all rollouts up to
   it, in the order in which they were started.
-every-rollout-counts: Every rollout that was started is counted; one that was lost, or whose backup
-  fails at the start, is unsafe with the score -inf.
-lost-rollouts-alarm: Every rollout that was started is counted; one that was lost, or whose backup
-  fails at the start, has the score -inf and counts as a safe one that raises an alarm.
+every-rollout-counts: Every rollout that was started is counted. One that was lost, or whose backup
+  fails at the start, counts as unsafe and missed: with the score -inf.
+lost-rollouts-alarm: Every rollout that was started is counted. One that was lost, or whose backup
+  fails at the start, also counts as a safe one that raises an alarm, so that it speaks against this
+  claim, too.
 score-up-to-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
   the running maximum of the danger up to there.
 score-at-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
@@ -2680,12 +2682,11 @@ same-labels-given-inputs: Labels given inputs are distributed alike in both.
 strata-beforehand: How many rows of each bin were labelled was fixed before any label was seen, and
   the rows of a bin were chosen by a key alone.
 strata-shares: Shares of rows, and averages over rows, are those of the labels bought, not of use.
-graded-by-coins: Answers were graded, and the grade of each, as a share of the scale, is the chance
-  of the coin that made it right or wrong: the claim is about the mean quality, as graded, where it
-  speaks of accuracy or of wrong answers, and of grades where it speaks of labels; a missing grade
-  counts as the worst that it can be. delta is over rows and coins. Coins go by the seed and the
-  ids of rows alone, no other seed was tried, and no grade was given or changed with sight of a
-  coin.
+graded-by-coins: Answers were graded. The grade of an answer, as a share of the scale, is the chance
+  that its coin calls it right. So what is said here of accuracy or of wrong answers holds for the
+  mean quality, as graded, and what is said of labels holds for grades. A missing grade counts as
+  the worst that it can be. delta is over rows and coins. Coins depend on the seed and the ids of
+  rows alone; no other seed was tried, and nobody gave or changed a grade after seeing a coin.
 records-before-the-sample: The records, their scores and the fast model's answers were fixed before
   the sample was drawn; nothing is assumed about where they come from.
 one-permutation: The sample is the beginning of one random permutation, drawn once: no second one
@@ -2733,7 +2734,9 @@ def _require_ids(claim: Part) -> None:
         if clusters:
             stopped = STOPPED_IDS[min(len(among), 2)]
             ids = [stopped if name == "stopped-without-scores" else name for name in ids]
-            ids = ["independent-clusters", *(name for name in ids if name not in _ABOUT_ROWS)]
+            ids = ["independent-clusters", *(name for name in ids if name != "independent-rows")]
+            without = "rollouts-without-shield"
+            ids = [without if name == "independent-rollouts" else name for name in ids]
         elif by == "weights":
             ids = [f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids]
         ids += added.split()
@@ -2810,8 +2813,8 @@ def _require_graded(graded: Part) -> None:
 
 
 def _most_drawn(drawn: Part, units: int, rows: int) -> tuple[int, int]:
-    """How many rows clusters can give, and from how many they were drawn: all, or those of the
-    outcomes that were drawn among.
+    """The most rows that the clusters can give, and how many rows they were drawn from: all, or
+    those of the outcomes that were drawn among.
     """
     if "among" not in drawn.value:
         return units, rows
@@ -2888,7 +2891,7 @@ def check_file(path: str, *, patient: bool = False) -> tuple[int, dict[str, Any]
     known = {key: claim[key] for key in ("kind", "procedure")}
     # Whoever reads only this must not act on a claim that is not valid.
     known["certified"] = ok and claim["certified"]
-    told = {"claim": told_claim(claim), **told_names(claim)} if ok else {}
+    told = {"claimed": told_claim(claim), **told_names(claim)} if ok else {}
     return int(not ok), {"certificate": path, "ok": ok, **known, **told, **said}
 
 
@@ -2991,7 +2994,7 @@ def described(found: dict[str, Any]) -> list[str]:
     lines = [
         f"{found['certificate']}: {state if found['ok'] else 'NOT VALID'} ({found['procedure']})",
         *(f"  wrong: {line}" for line in found["wrong"]),
-        *(f"  {line}" for line in _told_lines("claim", found.get("claim", {}))),
+        *(f"  {line}" for line in _told_lines("claim", found.get("claimed", {}))),
         *(f"  assumed: {line}" for line in found.get("assumed", ())),
         *(f"  means: {line}" for line in found.get("means", ())),
         f"  checked: {'; '.join(found['checked'])}",

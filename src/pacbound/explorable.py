@@ -23,7 +23,8 @@ class Explorable:
     """How a certificate is explored.
 
     `dial` is the name of what is asked for beside delta, None if there is nothing; `at` decides,
-    and gives a value for each of the `names`; `drawn` is the name of what a trade-off is drawn of.
+    and gives a value for each of the `names`; `drawn` is the name of what a trade-off is drawn of:
+    a share of the rows, or an `amount`.
     `whole` says that the certificate keeps all counts, so that looser values can be told too.
     """
 
@@ -31,6 +32,7 @@ class Explorable:
     names: tuple[str, ...]
     at: Callable[[Any, float | None, float], Reading]
     drawn: str = ""
+    amount: bool = False
     whole: bool = False
 
 

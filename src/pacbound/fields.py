@@ -209,10 +209,6 @@ class Histogram(Form):
             raise CertificateError(f"{inner.place('cells')} hold more than 2**53 rows.")
         return read
 
-    def write(self, value: Mapping[str, Integers]) -> Json:
-        """Lists of integers."""
-        return {name: column.tolist() for name, column in value.items()}
-
     def schema(self) -> dict[str, Json]:
         """An object of lists."""
         lists: Json = {"type": "array", "items": {"type": "integer"}}

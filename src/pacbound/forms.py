@@ -20,7 +20,7 @@ from itertools import pairwise
 from math import inf, nextafter
 from typing import Any, Final, Literal
 
-from pacbound.documents import LARGEST_INTEGER, Json, Reader, encode_float
+from pacbound.documents import LARGEST_INTEGER, Json, Reader, encoded
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.says import Quantity, Side, Value, count, share
 from pacbound.stats.arguments import one_of, real_number, whole_number
@@ -38,8 +38,8 @@ class Form(ABC):
         """The JSON schema of what is written."""
 
     def write(self, value: Any) -> Json:
-        """The value as JSON holds it."""
-        return value
+        """The value as JSON holds it: arrays and tuples as lists, infinities as text."""
+        return encoded(value)
 
     def counted(self, value: Any) -> Json:
         """The part of it that was counted or asked for, and not computed."""
@@ -166,7 +166,7 @@ class Wholes(AskedForm):
             listed = ()
         if not listed:
             raise InvalidTypeError(
-                f"{name}={value!r} is not a list of whole numbers: expected such as [100, 200]."
+                f"{name}={value!r} is not a list of whole numbers: expected one such as [100, 200]."
             )
         numbers = tuple(whole_number(number, name, least=1) for number in listed)
         if any(b <= a for a, b in pairwise(numbers)):
@@ -190,10 +190,6 @@ class Wholes(AskedForm):
         if not numbers or any(b <= a for a, b in pairwise((0, *numbers))):
             raise CertificateError(f"{part.place(key)}: expected numbers that rise from 1 on.")
         return numbers
-
-    def write(self, value: Sequence[int]) -> Json:
-        """A list."""
-        return list(value)
 
     def schema(self) -> dict[str, Json]:
         """A list of integers."""
@@ -248,10 +244,6 @@ class Shares(AskedForm):
         if not all(0 < number < inf for number in numbers.values()):
             raise CertificateError(f"{part.place(key)} holds a share that is not positive.")
         return numbers
-
-    def write(self, value: Mapping[str, float]) -> Json:
-        """An object."""
-        return {name: encode_float(number) for name, number in value.items()}
 
     def schema(self) -> dict[str, Json]:
         """An object with a positive number for each name."""
@@ -319,10 +311,6 @@ class Integers(Form):
         """The numbers."""
         return tuple(part.integers(key))
 
-    def write(self, value: Sequence[int]) -> Json:
-        """A list."""
-        return list(value)
-
     def schema(self) -> dict[str, Json]:
         """A list of integers."""
         return {"type": "array", "items": {"type": "integer"}}
@@ -335,39 +323,36 @@ class Numbers(Form):
         """The numbers."""
         return tuple(part.numbers(key))
 
-    def write(self, value: Sequence[float]) -> Json:
-        """A list."""
-        return list(value)
-
     def schema(self) -> dict[str, Json]:
         """A list of numbers."""
         return {"type": "array", "items": {"type": "number"}}
 
 
 @dataclass(frozen=True)
-class GridPoint(Form):
-    """A threshold j / `top`, or an infinite one; it is computed, so nobody passes it."""
+class Threshold(Form):
+    """A number from 0 to 1, a multiple of 1/`top` where it is on a grid, or one of the infinite
+    ones that may stand there.
+    """
 
-    top: int
+    top: int | None = None
+    infinite: tuple[str, ...] = ("+inf", "-inf")
 
     def read(self, part: Reader, key: str) -> float:
-        """The threshold, on its grid."""
+        """The number."""
         value = part.number(key)
-        if abs(value) != inf and not (0 <= value <= 1 and (value * self.top).is_integer()):
+        on_grid = self.top is None or (value * self.top).is_integer()
+        if encoded(value) not in self.infinite and not (0 <= value <= 1 and on_grid):
+            what = "a number" if self.top is None else f"a multiple of 1/{self.top}"
+            others = " or ".join(f'"{name}"' for name in self.infinite)
             raise CertificateError(
-                f"{part.place(key)} is {value}: expected a multiple of 1/{self.top} from 0 to 1, "
-                '"+inf" or "-inf".'
+                f"{part.place(key)} is {value}: expected {what} from 0 to 1, {others}."
             )
         return value
 
-    def write(self, value: float) -> Json:
-        """A number, "+inf" or "-inf"."""
-        return encode_float(value)
-
     def schema(self) -> dict[str, Json]:
         """A number from 0 to 1, or the name of an infinite one."""
-        grid = {"type": "number", "minimum": 0, "maximum": 1}
-        return {"anyOf": [grid, {"enum": ["+inf", "-inf"]}]}
+        number = {"type": "number", "minimum": 0, "maximum": 1}
+        return {"anyOf": [number, {"enum": list(self.infinite)}]}
 
 
 # The default of what must be passed.
@@ -403,6 +388,8 @@ class Ask:
         Where a sentence may round it to: "at least {target}" down, "at most {xi}" up.
     option : bool
         Whether the command line has it; what a table says of itself needs none.
+    shown : str
+        What a page calls it, if not by its name.
     """
 
     name: str
@@ -412,6 +399,7 @@ class Ask:
     dial: Dial | None = None
     side: Side = "near"
     option: bool = True
+    shown: str = ""
 
     def checked(self, value: Any, *, shown_as: str | None = None) -> Any:
         """The value, or the error; the command line passes "--target" for `shown_as`."""
@@ -462,12 +450,14 @@ DELTA = Ask(
     "The chance that the claim is wrong: 0.01",
     dial=Dial(1e-6, 0.5, log=True),
     side="up",
+    shown="delta: the chance that the claim is wrong",
 )
 THRESHOLDS = Ask(
     "group_thresholds",
     Choice(("common", "own")),
     "With groups: one common threshold that every group keeps, or their own ones.",
     default="common",
+    shown="Thresholds of the groups",
 )
 SMALL_GROUPS = Ask(
     "small_groups",
@@ -475,21 +465,23 @@ SMALL_GROUPS = Ask(
     "With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse "
     "refuses the claim.",
     default="refuse",
+    shown="Where a group has too few rows",
 )
 
 
 def xi_ask(help: str) -> Ask:  # noqa: A002
     """At most this share."""
-    return Ask("xi", RATE, help, dial=Dial(0.001, 0.5, log=True), side="up")
+    dial = Dial(0.001, 0.5, log=True)
+    return Ask("xi", RATE, help, dial=dial, side="up", shown="xi: the most that may go wrong")
 
 
 def target_ask(help: str) -> Ask:  # noqa: A002
     """At least this share."""
-    return Ask("target", SHARE, help, dial=Dial(0.5, 0.999), side="down")
+    dial = Dial(0.5, 0.999)
+    return Ask("target", SHARE, help, dial=dial, side="down", shown="target: the least share")
 
 
 def looks_ask(unit: str) -> Ask:
     """Planned looks at a growing sample."""
-    return Ask(
-        "looks", Wholes(), f"Planned looks, numbers of {unit}, fixed beforehand: 100,200", None
-    )
+    help_ = f"Planned looks, numbers of {unit}, fixed beforehand: 100,200"
+    return Ask("looks", Wholes(), help_, None, shown="Planned looks")

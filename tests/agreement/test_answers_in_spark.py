@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.products import standing_for
 
 from pacbound import Tally, answer_batch, calibrate, design_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -50,8 +51,13 @@ JOINS: dict[str, tuple[str, Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", JOINS)
-@pytest.mark.parametrize("stays", [True, False])
+# Where answers come from says nothing about what is asked of the rows.
+STAYS = [*((case, True) for case in JOINS), ("some", False), ("all", False)]
+
+
+@pytest.mark.parametrize(
+    ("case", "stays"), standing_for([(c, s) for c in JOINS for s in (True, False)], STAYS)
+)
 def test_labels_are_those_that_arrays_get(spark: Any, case: str, stays: bool) -> None:
     question, answers, named = JOINS[case]
     expected = Tally.count(question, data=pl.DataFrame(TABLE), answers=answers, **named)

@@ -105,6 +105,20 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
     )
 
 
+def test_a_class_that_counts_and_answers_that_are_replaced_are_told_by_their_case(
+    frame: Any,
+) -> None:
+    named: dict[str, Any] = {"score": "c", "positive": "truth", "positive_class": "a"}
+    counted = Tally.count("recall", data=frame, **named)
+    assert counted == Tally.count("recall", score=SCORE, positive=TRUTH, positive_class="a")
+    classes: dict[str, Any] = {"classes": ["a", "A", "b"]}
+    columns: dict[str, Any] = {"prediction": ["slow", "fast"], "label": "truth", **classes}
+    arrays = Tally.count(
+        "replacement", prediction=np.column_stack([SLOW, FAST]), label=TRUTH, **classes
+    )
+    assert Tally.count("replacement", data=frame, **columns) == arrays
+
+
 def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
     rule: dict[str, Any] = {"missing": ["a"], "classes": ["A", "b", "a"]}
     counted = Tally.count(

@@ -20,8 +20,9 @@ from pyarrow import parquet
 
 from pacbound import Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.sources.engines.spark import explained
 from pacbound.tally import classes
-from pacbound.tally.frames import answer_columns, engine_rows
+from pacbound.tally.frames import answer_columns, counting, engine_rows
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +44,9 @@ TABLE = pa.table(
         "name": NAMES[LABEL],
         "said": NAMES[FAST],
         "group": PLACE % 3,
+        "e": SCORE * 0.5,
+        "patient": PLACE % 700,
+        "at": PLACE,
     }
 )
 ARRAYS = {name: TABLE[name].to_numpy() for name in TABLE.column_names}
@@ -63,13 +67,18 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
     "two models": ("cascade", TWO, 2),
     "three models, and floats": ("cascade", {**THREE, "groups": "group"}, 2),
     "without labels": ("cascade", {**TWO, "label": None}, 2),
+    "replacement": ("replacement", {"prediction": ["slow", "fast"], "label": "y"}, 2),
+    "sets": ("sets", {"probability": ["c", "d", "e"], "label": "group"}, 2),
+    "a class": ("recall", {"score": "c", "positive": "name", "positive_class": "ant"}, 2),
+    "one rate": ("calibration", {"correct": "ok", "n_bins": 1, "groups": "group"}, 1),
 }
+DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at"}
 
 
 def _from_arrays(question: str, columns: dict[str, Any]) -> Tally:
     def of(name: Any) -> Any:
         several = isinstance(name, list)
-        return np.column_stack([ARRAYS[n] for n in name]) if several else ARRAYS[name]
+        return np.column_stack([ARRAYS[n] for n in name]) if several else ARRAYS.get(name, name)
 
     given = {role: of(name) for role, name in columns.items() if name is not None}
     return Tally.count(question, **given)
@@ -145,6 +154,10 @@ def test_settings_of_the_session_change_no_count(spark: Any, tmp_path: Path, cas
     with _set(spark, **SETTINGS[case]):
         assert Tally.count("cascade", data=spark.createDataFrame(TABLE), **given) == expected
         assert Tally.count("cascade", data=folder, engine="spark", **given) == expected
+        for other in ("replacement", "sets", "a class") if case == "not ansi" else ():
+            question, columns, _ = QUESTIONS[other]
+            drawn = Tally.count(question, data=spark.createDataFrame(TABLE), **columns, **DRAWN)
+            assert drawn == _from_arrays(question, {**columns, **DRAWN})
     assert Tally.count("cascade", data=folder, engine="polars", **given) == expected
     assert Tally.count("cascade", data=folder, **given) == expected
 
@@ -305,6 +318,43 @@ def test_another_master_than_that_of_the_running_session_is_refused(
     with pytest.raises(InvalidValueError, match=r"session on local\[2\], .* spark\.stop\(\)"):
         Tally.count("calibration", **given, master="spark://elsewhere:7077")
     assert Tally.count("calibration", **given, master="local[2]").rows == N
+
+
+def test_a_driver_whose_heap_is_full_is_given_more_memory(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java itself says so, of an array that no heap holds: nothing is filled, so that the session
+    goes on.
+    """
+
+    def too_much(_: Any) -> Any:
+        return spark.sparkContext._jvm.java.util.ArrayList(2**31 - 1)
+
+    monkeypatch.setattr(counting, "_collected_by_spark", too_much)
+    with pytest.raises(InvalidValueError, match=r"driver of Spark ran out.* --driver-memory 4g"):
+        Tally.count("calibration", data=spark.createDataFrame(TABLE), **CORRECT)
+    monkeypatch.undo()
+    assert Tally.count("calibration", data=spark.createDataFrame(TABLE), **CORRECT).rows == N
+
+
+FULL = {
+    "Job aborted due to stage failure: Task 1 in stage 0.0 failed 4 times, most recent failure: "
+    "Lost task 1.3 in stage 0.0 (TID 7) (10.0.0.2 executor 1): java.lang.OutOfMemoryError: Java "
+    "heap space": "executor-memory",
+    "Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: "
+    "Lost task 0.0 in stage 0.0 (TID 0) (localhost executor driver): java.lang.OutOfMemoryError: "
+    "Java heap space": "driver-memory",
+    "An error occurred while calling o90.collectToPython.\n: java.lang.OutOfMemoryError: Java heap "
+    "space": "driver-memory",
+    "ExecutorLostFailure (executor 2 exited caused by one of the running tasks) Reason: Command "
+    "exited with code 137": "executor-memory",
+    "Answer from Java side is empty": "driver-memory",
+}
+
+
+@pytest.mark.parametrize("text", FULL)
+def test_whose_memory_was_full_is_read_from_what_spark_says(text: str) -> None:
+    assert f"--{FULL[text]} 4g" in str(explained(Exception(text)))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="u
 PARTITIONS, ROWS = 200, 1_000_000
 BEFORE_THE_KILL = 10  # partitions that the worker has counted by then
 PATIENCE = 120.0
-QUICK_START = "-XX:TieredStopAtLevel=1"
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 T = TypeVar("T")
 
@@ -144,6 +144,8 @@ def _settings(folder: Path) -> dict[str, object]:
         "spark.eventLog.enabled": "true",
         "spark.eventLog.rolling.enabled": "false",
         "spark.executor.extraJavaOptions": QUICK_START,
+        # Else every expression asks Java several times where in Python it was written.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE:.0f}s",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.sql.files.minPartitionNum": PARTITIONS,

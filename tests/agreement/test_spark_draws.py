@@ -1,13 +1,19 @@
-"""Every verb with groups, clusters, weights, coins and answers on a master and two workers, against
-the arrays; and in the middle of a draw, one of the workers dies.
+"""Every verb that counts a table, with groups, clusters, weights, coins and answers, on a master
+and two workers, against the arrays; in the middle of a count an executor dies, and in the middle of
+a draw a worker.
 
-One cluster and one driver serve all. The draw in which a worker dies has a million rows, the others
-have few: what they share with it is counted by the same query.
+One cluster and one driver serve all, and one test, so that no second cluster is started beside it.
+In `make test` the count and the draw in which something dies have a million rows, the others have
+few: what they share with them is counted by the same queries. `make test-all` gives all of them a
+million.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,93 +30,174 @@ from tests.agreement.test_spark_cluster import (
 )
 
 import pacbound
+from pacbound.claims.judge import certify_judge
+from pacbound.errors import InvalidValueError
 
 __all__ = ["pytestmark"]
 
-ROWS, FEW, FILES, LABELLED = 1_000_000, 20_000, 40, 5_000
-ALL_VERBS = 1200.0  # seconds that a busy machine may take for them
-BEFORE_THE_KILL = 5  # tasks of the last draw that the worker has finished by then
+ROWS, FEW, FILES, LABELLED = 1_000_000, 10_000, 40, 5_000
+ALL_VERBS = 3600.0  # seconds that a busy machine may take for them
+BEFORE_THE_KILL = 5  # tasks that a worker has finished by then
 
-CLUSTERS = {"clusters": "patient", "row_ids": "id", "seed": 3}
-BOUND = {**CLUSTERS, "cluster_bound": 60}
-WEIGHTS = {"weights": "w", "row_ids": "id", "weight_bound": 2.5}
-COINS = {"quality_scale": [1, 5], "graded_by": "a judge", "row_ids": "id"}
-RISK = {"xi": 0.2, "delta": 0.1}
-CASCADE = {"confidence": ["c"], "prediction": ["fast", "slow"]}
+Asked = dict[str, Any]
+GROUPS: Asked = {"groups": "site"}
+CLUSTERS: Asked = {"clusters": "patient", "row_ids": "id", "seed": 3}
+BOUND: Asked = {**CLUSTERS, "cluster_bound": 60}
+WEIGHTS: Asked = {"weights": "w", "row_ids": "id", "weight_bound": 2.5}
+COINS: Asked = {"graded_by": "a judge", "row_ids": "id"}
+GRADE: Asked = {**COINS, "quality": "grade", "quality_scale": [1, 5], "correct": None}
+RISK: Asked = {"xi": 0.2, "delta": 0.1}
+OK: Asked = {"confidence": "c", "correct": "ok"}
+SCORE: Asked = {"score": "c", "positive": "u"}
+CASCADE: Asked = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "slow2"}
+THREE: Asked = {**CASCADE, "confidence": ["c", "q_fast"], "prediction": ["fast", "mid", "slow"]}
+REPLACED: Asked = {"prediction": ["slow", "fast"], "label": "slow2"}
+BOTH: Asked = {**COINS, "quality": ["q_fast", "q_slow"], "label": None}
+SETS: Asked = {"probability": ["p0", "p1", "p2"], "label": "slow"}
+JUDGE: Asked = {"verdict": "fast", "label": "slow2", "confidence": "c"}
 
-# By a name: the verb, and what it is asked: of all rows, and of the first few.
-MANY: dict[str, tuple[str, dict[str, Any]]] = {
-    "calibration by clusters": (
+# By a name: the verb, what it is asked of a plain table, and in which other ways: what they change.
+# A column that ends in _back, and y, come back as answers.
+DRAWN: dict[str, Asked] = {"groups": GROUPS, "clusters": CLUSTERS, "weights": WEIGHTS}
+CLASS: Asked = {"positive": "sick", "positive_class": "ill"}
+VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
+    "calibration": (
         "calibrate",
-        {"confidence": "c", "correct": "ok", "groups": "site", "delta": 0.1, **CLUSTERS},
+        {**OK, "delta": 0.1},
+        {**DRAWN, "coins": GRADE, "answers": {"correct": "ok_back"}},
     ),
-}
-OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "calibration by weights": (
-        "calibrate",
-        {"confidence": "c", "correct": "ok", "delta": 0.1, **WEIGHTS},
-    ),
-    "calibration by coins": (
-        "calibrate",
-        {"confidence": "c", "quality": "grade", "delta": 0.1, **COINS},
-    ),
-    "recall among clusters": (
-        "certify_recall",
-        {"score": "c", "positive": "u", "target": 0.9, "delta": 0.1, **BOUND},
-    ),
-    "cascade by answers": ("certify_cascade", {**CASCADE, "label": "y", **RISK}),
     "abstention": (
         "certify_abstention",
-        {"confidence": "c", "correct": "ok", **RISK, **WEIGHTS},
+        {**OK, **RISK},
+        {**DRAWN, "coins": GRADE, "answers": {"correct": "ok_back"}},
     ),
-    "false alarms": ("certify_false_alarms", {"score": "c", "positive": "u", **RISK, **CLUSTERS}),
-    "alarm range": (
-        "certify_alarm_range",
-        {"score": "c", "positive": "u", "target": 0.8, **RISK, **CLUSTERS},
+    "recall": (
+        "certify_recall",
+        {**SCORE, "target": 0.9, "delta": 0.1},
+        {**DRAWN, "bound": BOUND, "class": {**BOUND, **CLASS}, "answers": {"positive": "u_back"}},
     ),
     "precision": (
         "certify_precision",
-        {"score": "c", "positive": "u", "target": 0.2, "delta": 0.1, **BOUND},
+        {**SCORE, "target": 0.2, "delta": 0.1},
+        {**DRAWN, "bound": BOUND, "class": CLASS, "answers": {"positive": "u_back"}},
     ),
-    "shield": ("certify_shield", {"score": "c", "unsafe": "u", **RISK, **CLUSTERS}),
-    "cascade by coins": (
-        "certify_cascade",
-        {**CASCADE, "quality": ["q_fast", "q_slow"], **RISK, **CLUSTERS},
+    "false alarms": (
+        "certify_false_alarms",
+        {**SCORE, **RISK},
+        {**DRAWN, "class": CLASS, "answers": {"positive": "u_back"}},
     ),
-    "cascade in groups": (
+    "alarm range": (
+        "certify_alarm_range",
+        {**SCORE, "target": 0.8, **RISK},
+        {"clusters": CLUSTERS, "weights": WEIGHTS, "answers": {"positive": "u_back"}},
+    ),
+    "shield": (
+        "certify_shield",
+        {"score": "c", "unsafe": "u", **RISK},
+        {**DRAWN, "answers": {"unsafe": "u_back"}},
+    ),
+    "cascade": (
         "certify_cascade",
-        {**CASCADE, "label": "slow2", "groups": "site", **RISK, **WEIGHTS},
+        {**CASCADE, **RISK},
+        {**DRAWN, "coins": {**BOTH, **CLUSTERS}, "answers": {"label": "y"}},
+    ),
+    "cascade of three": (
+        "certify_cascade",
+        {**THREE, **RISK},
+        {**DRAWN, "answers": {"label": "y"}},
     ),
     "replacement": (
         "certify_replacement",
-        {"prediction": ["fast", "slow"], "label": "slow2", **RISK, **CLUSTERS},
+        {**REPLACED, **RISK},
+        {
+            **DRAWN,
+            "coins": {**BOTH, **CLUSTERS, "prediction": None},
+            "answers": {"label": "y", **GROUPS},
+        },
     ),
-    "sets": (
-        "certify_sets",
-        {"probability": ["p0", "p1", "p2"], "label": "slow", **RISK, **CLUSTERS},
+    "sets": ("certify_sets", {**SETS, **RISK}, {**DRAWN, "answers": {"label": "y"}}),
+    "judge": (
+        "certify_judge",
+        {**JUDGE, **RISK},
+        {
+            **DRAWN,
+            "coins": {**GRADE, "label": None},
+            "answers": {"label": "label_back"},
+        },
+    ),
+    "forks": (
+        "certify_forks",
+        {"rollout": "rollout", "lowest": "low", "highest": "high", "unsafe": "crashed", **RISK},
+        {"groups": {"groups": "room"}},
     ),
 }
+
+
+def _cases() -> dict[str, tuple[str, Asked]]:
+    cases = {}
+    for name, (verb, asked, ways) in VERBS.items():
+        for way, changed in {"plain": {}, **ways}.items():
+            both = {**asked, **changed}
+            cases[f"{name}, {way}"] = verb, {k: v for k, v in both.items() if v is not None}
+    return cases
+
+
+CASES = _cases()
+# They stand for the others: every verb, every way in which rows are drawn and judged.
+CHEAP = (
+    "calibration, weights",
+    "calibration, coins",
+    "abstention, answers",
+    "recall, class",
+    "precision, weights",
+    "false alarms, clusters",
+    "alarm range, clusters",
+    "shield, groups",
+    "cascade, coins",
+    "cascade, answers",
+    "cascade of three, groups",
+    "replacement, clusters",
+    "replacement, coins",
+    "replacement, answers",
+    "sets, weights",
+    "judge, groups",
+    "forks, groups",
+)
+KILLED = "calibration, clusters"
+COUNTED = "calibration, groups"
 
 PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
 import pacbound
+from pacbound.claims.judge import certify_judge
 
 spark = SparkSession.builder.master(sys.argv[1]).appName("draws").getOrCreate()
 asked = json.load(open("asked.json"))
 
 
 def digests(table, verb, given):
-    rows = spark.read.parquet(table)
-    if given.get("label") == "y":
-        given["answers"] = spark.read.parquet("answers.parquet")
-    made = getattr(pacbound, verb)(data=rows, **given)
-    return made.counts_digest, dict(made.provenance.drawn_by)
+    given = dict(given)
+    for back in ("y", "ok_back", "u_back", "label_back"):
+        if back in given.values():
+            given["answers"] = spark.read.parquet(f"{table}-{back}.parquet")
+    verb = certify_judge if verb == "certify_judge" else getattr(pacbound, verb)
+    try:
+        made = verb(data=spark.read.parquet(table), **given)
+    except pacbound.PacboundError as error:
+        return str(error)
+    parts = {name: made[name] for name in made} if verb is certify_judge else {"": made}
+    return {name: [one.counts_digest, dict(one.provenance.drawn_by)] for name, one in parts.items()}
 
 
-found = {name: digests(*each) for name, each in asked.items()}
-print("the last draw", flush=True)
-found["last"] = digests(*asked["calibration by clusters"])
+found = {}
+for name, each in asked["all"].items():
+    found[name] = digests(*each)
+    print("done:", name, flush=True)
+for what in ("count", "draw"):
+    print("the last", what, flush=True)
+    found[f"last {what}"] = digests(*asked[what])
+    print("after the last", what, flush=True)
 json.dump(found, open("found.json", "w"))
 spark.stop()
 """
@@ -122,11 +209,15 @@ def _columns() -> dict[str, Any]:
     patient = rng.integers(0, ROWS // 20, ROWS)
     p = rng.dirichlet([1, 1, 1], ROWS)
     fast = np.where(rng.random(ROWS) < 0.8, label, (label + 1) % 3)
+    rollout, fork = np.arange(ROWS) // 2, np.repeat(rng.integers(1, 2**16, ROWS // 2), 2)
+    upper, ill = np.arange(ROWS) % 2 == 1, rng.random(ROWS) < 0.3
     return {
         "c": rng.random(ROWS),
         "ok": rng.random(ROWS) < 0.7,
-        "u": rng.random(ROWS) < 0.3,
+        "u": ill,
+        "sick": np.where(ill, "ill", "healthy"),
         "fast": fast,
+        "mid": np.where(rng.random(ROWS) < 0.9, label, (label + 2) % 3),
         "slow": label,
         "slow2": np.where(rng.random(ROWS) < 0.9, label, fast),
         "site": np.array(["north", "é south"])[patient % 2],
@@ -138,30 +229,47 @@ def _columns() -> dict[str, Any]:
         "q_slow": rng.random(ROWS),
         **{f"p{place}": p[:, place] for place in range(3)},
         "pac_row": np.arange(ROWS),
+        "rollout": rollout,
+        "room": np.char.add("room ", (rollout % 3).astype(str)),
+        "low": np.where(upper, fork, 0),
+        "high": np.where(upper, 2**16 + 1, fork - 1),
+        "crashed": upper & (rng.random(ROWS) < 0.1),
     }
 
 
-def _answers(columns: dict[str, Any]) -> dict[str, Any]:
-    chosen = np.random.default_rng(12).choice(FEW, LABELLED, replace=False)
-    return {"pac_row": chosen, "y": columns["slow2"][chosen], "fast": columns["fast"][chosen]}
+# What comes back for each of them stands in the table of the arrays under this name.
+BACK = {"y": "slow2", "ok_back": "ok", "u_back": "u", "label_back": "slow2"}
 
 
-def _from_arrays(columns: dict[str, Any], rows: int, verb: str, asked: dict[str, Any]) -> Any:
-    def array(role: str, name: Any) -> Any:
-        if role == "label" and name == "y":
-            answers, label = _answers(columns), np.full(rows, None, dtype=object)
-            label[answers["pac_row"]] = answers["y"]
+def _answers(columns: dict[str, Any], back: str, rows: int) -> dict[str, Any]:
+    """All rows, but of the labels that may be missing only some, with an answer beside them."""
+    rng = np.random.default_rng(12)
+    chosen = rng.choice(rows, LABELLED, replace=False) if back == "y" else rng.permutation(rows)
+    beside = {"fast": columns["fast"][chosen]} if back == "y" else {}
+    return {"pac_row": chosen, back: columns[BACK[back]][chosen], **beside}
+
+
+def _from_arrays(columns: dict[str, Any], rows: int, verb: str, asked: Asked) -> Any:
+    def array(name: Any) -> Any:
+        if name == "y":
+            answers, label = _answers(columns, name, rows), np.full(rows, None, dtype=object)
+            label[answers["pac_row"]] = answers[name]
             return label.tolist()
         if isinstance(name, list) and isinstance(name[0], str):
             return np.column_stack([columns[one][:rows] for one in name])
-        taken = isinstance(name, str) and name in columns
-        return columns[name][:rows] if taken else name
+        if isinstance(name, str) and BACK.get(name, name) in columns:
+            return columns[BACK.get(name, name)][:rows]
+        return name
 
-    made = getattr(pacbound, verb)(**{role: array(role, name) for role, name in asked.items()})
-    return made.counts_digest, dict(made.provenance.drawn_by)
+    called = certify_judge if verb == "certify_judge" else getattr(pacbound, verb)
+    made = called(**{role: array(name) for role, name in asked.items()})
+    several = {name: made[name] for name in made} if verb == "certify_judge" else {"": made}
+    return {
+        name: [one.counts_digest, dict(one.provenance.drawn_by)] for name, one in several.items()
+    }
 
 
-def _write(folder: Path, columns: dict[str, Any]) -> None:
+def _write(folder: Path, columns: dict[str, Any], all_cases: dict[str, str]) -> None:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.table(columns)
     for name, rows, files in (("many", ROWS, FILES), ("few", FEW, 2)):
@@ -171,55 +279,85 @@ def _write(folder: Path, columns: dict[str, Any]) -> None:
             parquet.write_table(
                 table.slice(first, last - first), folder / name / f"part-{part:03}.parquet"
             )
-    parquet.write_table(pa.table(_answers(columns)), folder / "answers.parquet")
-    asked = {name: ("many", *each) for name, each in MANY.items()}
-    asked |= {name: ("few", *each) for name, each in OTHERS.items()}
+        for back in BACK:
+            came = pa.table(_answers(columns, back, rows))
+            parquet.write_table(came, folder / f"{name}-{back}.parquet")
+    asked: dict[str, Any] = {
+        "all": {name: (where, *CASES[name]) for name, where in all_cases.items()},
+        "count": ("many", *CASES[COUNTED]),
+        "draw": ("many", *CASES[KILLED]),
+    }
+    asked["all"]["drives"] = ("few", "certify_drives", {"threshold": "c", "unsafe": "u", **RISK})
     (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
     (folder / "draws.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "events").mkdir()
     settings = {**_settings(folder), "spark.eventLog.enabled": "false"}
-    settings |= {"spark.sql.files.minPartitionNum": FILES, "spark.sql.shuffle.partitions": 8}
+    settings |= {"spark.sql.files.minPartitionNum": FILES, "spark.sql.shuffle.partitions": 4}
     lines = "".join(f"{name} {value}\n" for name, value in settings.items())
     (folder / "spark-defaults.conf").write_text(lines, encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Any, str]:
-    """What the cluster found, one worker of which died in the last draw; the columns; and what the
-    driver said.
-    """
-    pytest.importorskip("pyspark")
-    folder = tmp_path_factory.mktemp("draws")
-    columns = _columns()
-    _write(folder, columns)
-    with _cluster(folder) as (address, workers):
-        command = [sys.executable, "draws.py", address]
-        with _running(command, "driver", folder) as driver:
-            _kill_one_in_the_last_draw(driver, workers)
-            assert driver.process.wait(timeout=ALL_VERBS) == 0, driver.end_of_log()
-            said = driver.log.read_text(encoding="utf-8", errors="replace")
-    return json.loads((folder / "found.json").read_text(encoding="utf-8")), columns, said
-
-
-def _kill_one_in_the_last_draw(driver: Program, workers: list[Program]) -> None:
-    driver.once_it_says("(the last draw)", ALL_VERBS)
+def _kill_one(driver: Program, workers: list[Program], what: str, *, whole: bool) -> None:
+    """End a worker, or only its executor, which it starts anew, once some tasks are finished."""
+    driver.once_it_says(f"(the last {what})", ALL_VERBS)
     before = [_finished(worker) for worker in workers]
 
     def at_work() -> Program | None:
         done = zip(workers, before, strict=True)
         return next((one for one, n in done if _finished(one) >= n + BEFORE_THE_KILL), None)
 
-    driver.until(at_work, "a worker at work").kill()
+    worker = driver.until(at_work, "a worker at work")
+    if whole:
+        worker.kill()
+        return
+    listed = ["ps", "-o", "pid=", "--ppid", str(worker.process.pid)]
+    for child in subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split():
+        os.kill(int(child), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("name", [*MANY, *OTHERS])
-def test_a_cluster_gives_the_digests_that_arrays_give(found: Any, name: str) -> None:
-    digests, columns, _ = found
-    rows, each = (ROWS, MANY[name]) if name in MANY else (FEW, OTHERS[name])
-    assert tuple(digests[name]) == _from_arrays(columns, rows, *each)
+def _agree_on_a_cluster(folder: Path, cases: dict[str, str]) -> None:
+    """Compare the cases, each with the table that it is asked of, and what is done again after a
+    loss.
+    """
+    pytest.importorskip("pyspark")
+    columns = _columns()
+    _write(folder, columns, cases)
+    with _cluster(folder) as (address, workers):
+        command = [sys.executable, "draws.py", address]
+        with _running(command, "driver", folder) as driver:
+            _kill_one(driver, workers, "count", whole=False)
+            _kill_one(driver, workers, "draw", whole=True)
+            assert driver.process.wait(timeout=ALL_VERBS) == 0, driver.end_of_log()
+            said = driver.log.read_text(encoding="utf-8", errors="replace")
+    found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    assert found.pop("drives") == _drives_from(columns)
+    expected = {
+        name: _from_arrays(columns, FEW if where == "few" else ROWS, *CASES[name])
+        for name, where in cases.items()
+    }
+    expected["last count"] = _from_arrays(columns, ROWS, *CASES[COUNTED])
+    expected["last draw"] = _from_arrays(columns, ROWS, *CASES[KILLED])
+    assert [name for name in expected if found[name] != expected[name]] == []
+    for what in ("count", "draw"):
+        during = said.partition(f"the last {what}\n")[2].partition(f"after the last {what}\n")[0]
+        assert "Lost executor" in during, what
 
 
-def test_a_worker_dies_in_the_middle_of_a_draw_and_the_digests_are_the_same(found: Any) -> None:
-    digests, _, said = found
-    assert "Lost executor" in said
-    assert digests["last"] == digests["calibration by clusters"]
+def _drives_from(columns: dict[str, Any]) -> str:
+    """What is said of drives in a frame without an order."""
+    duckdb, pa = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
+    rows = pa.table({name: columns[name][:FEW] for name in ("c", "u")})
+    with pytest.raises(InvalidValueError, match="have no order") as refused:
+        pacbound.certify_drives("c", "u", data=duckdb.from_arrow(rows), **RISK)
+    return str(refused.value)
+
+
+def test_a_cluster_gives_the_digests_that_arrays_give_also_after_a_loss(tmp_path: Path) -> None:
+    verbs = {name.partition(",")[0] for name in CHEAP}
+    assert verbs == set(VERBS)
+    _agree_on_a_cluster(tmp_path, dict.fromkeys(CHEAP, "few"))
+
+
+@pytest.mark.product
+def test_a_cluster_gives_the_digests_of_a_million_rows_in_every_way(tmp_path: Path) -> None:
+    _agree_on_a_cluster(tmp_path, dict.fromkeys(CASES, "many"))

@@ -26,6 +26,7 @@ from pacbound import (
 )
 from pacbound.cascade import BatchSession
 from pacbound.cascade.batches.records import records_of_files
+from pacbound.cascade.rows import ReadingOptions
 from pacbound.claims.bundle import CertificateBundle
 from pacbound.errors import (
     CertificateError,
@@ -33,6 +34,7 @@ from pacbound.errors import (
     InvalidValueError,
     OverspentError,
 )
+from pacbound.sources.notation import PLAIN
 from pacbound.tally.classes import ClassRule
 
 RNG = np.random.default_rng(0)
@@ -127,7 +129,7 @@ def test_a_batch_does_not_say_which_answers_it_was_compared_with(
     rule = ClassRule.of(None, None)
     for _ in range(2):
         session = BatchSession.of_records(
-            records_of_files(str(tmp_path / "t.npz"), confidence="c", prediction="p", rule=rule),
+            records_of_files(str(tmp_path / "t.npz"), "c", "p", ReadingOptions(rule, PLAIN, None)),
             {"xi": 0.5, "delta": 0.1, "sample": None, "looks": 1, "whole_ties": False},
             rng=np.random.default_rng(0),
             journal=None,

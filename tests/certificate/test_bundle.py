@@ -92,7 +92,7 @@ def test_a_claim_of_a_loaded_bundle_is_a_whole_document_of_its_own(tmp_path: Pat
 
 def test_a_bundle_of_one_speaks_of_one_claim() -> None:
     one = certify_together({"brake": CLAIMS["brake"]}, delta=0.02)
-    assert one.summary().startswith("1 claim together, delta 2 %\n")
+    assert one.summary().startswith("1 claim, delta 2 %\n")
 
 
 def test_a_refused_claim_takes_nothing_from_the_others() -> None:

@@ -116,7 +116,7 @@ def test_minus_zero_is_zero_and_the_ends_are_thresholds() -> None:
     made = driven((-np.inf, 60, 0), (-0.0, 60, 0), (1.0, 60, 0), (np.inf, 60, 0))
     assert made.driven == (-np.inf, 0.0, 1.0, np.inf)
     assert made.threshold == np.inf
-    assert "but where a reading of the danger fails." in made.summary()
+    assert "only where a reading of the danger fails." in made.summary()
 
 
 def test_files_and_frames_give_the_same_drives(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_four_small_groups_of_nineteen_are_left_out_and_the_others_certified(kin
     refused = made(kind, small_groups="refuse")
     assert not refused.certified
     assert f"4 of 19 groups cannot be certified: {', '.join(SMALL)}." in refused.summary()
-    assert 'small_groups="leave-out" leaves these uncertified' in refused.summary()
+    assert 'small_groups="leave-out" leaves them uncertified' in refused.summary()
     certificate = made(kind)
     assert certificate.certified
     assert certificate.left_out == SMALL

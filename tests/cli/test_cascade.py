@@ -84,7 +84,7 @@ def test_without_a_label_column_the_claim_is_about_the_loss_unless_it_is_declare
 ) -> None:
     named = [name for name in COLUMNS if name not in ("--label", "y")]
     done = pacbound("cascade", table, *named, *CLAIM, "-o", "none.json")
-    assert "Rows without a label count as losses" in done.stdout
+    assert "Rows without a label where predictions differ: " in done.stdout
     differ = pacbound("cascade", table, *named, *CLAIM, "--claim", "differ", "-o", "differ.json")
     assert "of its answers differ from those of slow" in " ".join(differ.stdout.split())
     none, declared = (

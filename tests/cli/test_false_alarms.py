@@ -65,7 +65,7 @@ def test_both_claims_at_once_give_the_range(
     pacbound: Run, table: Path, columns: tuple[np.ndarray, np.ndarray]
 ) -> None:
     done = pacbound("alarm-range", table, *ROWS, *CLAIM, "--target", 0.8, "-o", "r.json")
-    assert "Raise alarms from any threshold from" in done.stdout
+    assert "Use any threshold from" in done.stdout
     expected = certify_alarm_range(*columns, xi=0.1, target=0.8, delta=0.05)
     assert load_certificate(table.parent / "r.json").claim_digest == expected.claim_digest
     pacbound("verify", "r.json")

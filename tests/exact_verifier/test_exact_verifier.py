@@ -85,8 +85,8 @@ def test_it_says_what_is_claimed_and_assumed_of_what_is_valid_alone(tmp_path: Pa
     assert code == 0
     expected = {key: stored[key] for key in ("kind", "target", "delta", "n", "certified")}
     expected |= {"threshold": stored["tables"][0]["threshold"]}
-    assert expected.items() <= found["claim"].items()
-    assert found["claim"]["draw"]["seed"] == stored["drawn"]["seed"]
+    assert expected.items() <= found["claimed"].items()
+    assert found["claimed"]["draw"]["seed"] == stored["drawn"]["seed"]
     certificate = load_certificate(path)
     assert found["assumed"] == certificate.assumed()
     assert found["means"] == certificate.definitions()

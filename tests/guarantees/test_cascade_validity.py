@@ -21,7 +21,7 @@ from scipy.stats import binom
 
 from pacbound import Tally
 from pacbound.claims.cascade import certify_cascade
-from pacbound.procedures.cascade import XI_ZERO_GRID, Bound, Walk
+from pacbound.procedures.cascade import XI_ZERO_GRID, Bound, walk_from_counts
 from pacbound.stats.paired import mcnemar_test, paired_test
 
 Floats = NDArray[np.float64]
@@ -169,8 +169,9 @@ def test_the_lowest_threshold_that_passes_anywhere_violates_far_more_often_than_
     searched = walked = 0
     for _ in range(runs):
         tally = law.draw(rng, ROWS)
-        walk = Walk.from_counts(tally.cells[:, 0], tally.counts)
-        passing = walk.cells[paired_test(walk.only_slow, walk.only_fast, ROWS, xi=XI, delta=DELTA)]
+        walk = walk_from_counts(tally.cells[:, 0], tally.counts)
+        passes = paired_test(walk.only_slow[0], walk.only_fast[0], ROWS, xi=XI, delta=DELTA)
+        passing = walk.cells[0, passes]
         searched += passing.size > 0 and law.risk(passing.min() / 2**16) > XI
         certificate = certify_cascade(data=tally, xi=XI, delta=DELTA)
         walked += law.risk(float(certificate.thresholds[0])) > XI
@@ -217,7 +218,7 @@ def test_twenty_thresholds_at_full_delta_would_claim_no_loss_too_often() -> None
     violations = 0
     for _ in range(runs):
         tally = law.draw(rng, ROWS)
-        tried = Walk.from_counts(tally.cells[:, 0], tally.counts).at(np.array(XI_ZERO_GRID))
+        tried = walk_from_counts(tally.cells[:, 0], tally.counts).at(np.array(XI_ZERO_GRID))
         violations += bool(mcnemar_test(tried.only_slow, tried.only_fast, delta=delta).any())
     assert binom.sf(violations - 1, runs, 1.3 * delta) < 1e-6
 

@@ -109,6 +109,7 @@ def test_no_choice_of_thresholds_and_sizes_does_worse(law: dict[float, float]) -
         for n in range(1, 120)
     }
 
+    @cache
     def worst(after: float) -> float:
         """The chance of a false claim from here on, if all drives so far passed and are good."""
         return max(

@@ -19,10 +19,11 @@ from pacbound.procedures.cascade import (
     XI_ZERO_GRID,
     Bound,
     CascadeDecision,
-    Walk,
     decide,
     product_bound,
+    walk_from_counts,
 )
+from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.paired import PairedBound, paired_test
 
@@ -33,12 +34,17 @@ BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
 
 
-def walk_of(table: Table) -> Walk:
+def walk_of(table: Table) -> JointWalk:
     cells = sorted(table)
-    return Walk.from_counts(
+    return walk_from_counts(
         np.array(cells, dtype=np.int64),
         np.array([table[c] for c in cells], dtype=np.int64).reshape(-1, 4),
     )
+
+
+def lowest(decision: CascadeDecision) -> int | None:
+    """The threshold of the one exit."""
+    return None if decision.cells is None else decision.cells[0]
 
 
 def rows_of(table: Table) -> int:
@@ -102,7 +108,7 @@ def random_table(rng: np.random.Generator, n: int) -> Table:
     return {cell: (a, f, s, e) for cell, (a, f, s, e) in table.items()}
 
 
-def same_walk(one: Walk, other: Walk) -> bool:
+def same_walk(one: JointWalk, other: JointWalk) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(astuple(one), astuple(other), strict=True))
 
 
@@ -114,9 +120,10 @@ def test_the_decision_is_that_of_a_walk_over_every_threshold_of_the_grid(bound: 
         n = (60, 400, 1000)[case % 3]
         table, xi, delta = random_table(rng, n), (0.02, 0.05, 0.1)[case % 3], 0.05
         decision = decide(walk_of(table), n, xi=xi, delta=delta, bound=bound)
-        assert decision.cell == literal_walk(table, n, xi=xi, delta=delta, bound=bound)
-        assert (decision.refusal is None) == (decision.cell is not None)
-        found.add("refused" if decision.cell is None else "all" if decision.cell == 0 else "some")
+        cell = lowest(decision)
+        assert cell == literal_walk(table, n, xi=xi, delta=delta, bound=bound)
+        assert (decision.refusal is None) == (cell is not None)
+        found.add("refused" if cell is None else "all" if cell == 0 else "some")
     assert found >= {"refused", "some"}
 
 
@@ -129,14 +136,15 @@ def test_the_steps_that_a_decision_keeps_lead_to_the_same_decision_with_the_coun
     for _ in range(15):
         table = random_table(rng, 400)
         decision = decide(walk_of(table), 400, xi=xi, delta=0.05, bound=bound)
-        lines = exited(table)[TOP - decision.walk.cells]
-        assert np.array_equal(decision.walk.exits, lines.sum(axis=1))
-        assert np.array_equal(decision.walk.differ, lines[:, 1:].sum(axis=1))
-        assert np.array_equal(decision.walk.only_slow, lines[:, ONLY_SLOW])
-        assert np.array_equal(decision.walk.only_fast, lines[:, ONLY_FAST])
-        again = decide(decision.walk, 400, xi=xi, delta=0.05, bound=bound)
-        assert (again.cell, again.refusal) == (decision.cell, decision.refusal)
-        assert same_walk(again.walk, decision.walk)
+        (walk,) = decision.walks
+        lines = exited(table)[TOP - walk.cells[0]]
+        assert np.array_equal(walk.exits[0], lines.sum(axis=1))
+        assert np.array_equal(walk.differ[0], lines[:, 1:].sum(axis=1))
+        assert np.array_equal(walk.only_slow[0], lines[:, ONLY_SLOW])
+        assert np.array_equal(walk.only_fast[0], lines[:, ONLY_FAST])
+        again = decide(walk, 400, xi=xi, delta=0.05, bound=bound)
+        assert (again.cells, again.refusal) == (decision.cells, decision.refusal)
+        assert same_walk(again.walks[0], walk)
 
 
 def test_a_walk_has_the_counts_of_every_threshold_whichever_cells_are_occupied() -> None:
@@ -150,11 +158,11 @@ def test_a_walk_has_the_counts_of_every_threshold_whichever_cells_are_occupied()
         random_table(rng, 300),
     ):
         lines, walk = exited(table), walk_of(table).at(every)
-        assert np.array_equal(walk.cells, every)
-        assert np.array_equal(walk.exits, lines.sum(axis=1))
-        assert np.array_equal(walk.differ, lines[:, 1:].sum(axis=1))
-        assert np.array_equal(walk.only_slow, lines[:, ONLY_SLOW])
-        assert np.array_equal(walk.only_fast, lines[:, ONLY_FAST])
+        assert np.array_equal(walk.cells[0], every)
+        assert np.array_equal(walk.exits[0], lines.sum(axis=1))
+        assert np.array_equal(walk.differ[0], lines[:, 1:].sum(axis=1))
+        assert np.array_equal(walk.only_slow[0], lines[:, ONLY_SLOW])
+        assert np.array_equal(walk.only_fast[0], lines[:, ONLY_FAST])
 
 
 def test_a_walk_changes_only_where_rows_differ_and_always_starts_at_the_top() -> None:
@@ -166,30 +174,33 @@ def test_a_walk_changes_only_where_rows_differ_and_always_starts_at_the_top() ->
         5: (0, 0, 1, 0),
         0: (9, 0, 0, 0),
     }
-    assert walk_of(table).changes().cells.tolist() == [TOP, 8, 6, 5]
-    assert walk_of({TOP: (3, 0, 0, 0), 0: (1, 0, 0, 0)}).changes().cells.tolist() == [TOP]
-    assert walk_of({}).changes().cells.tolist() == [TOP]
+    top: Table = {TOP: (3, 0, 0, 0), 0: (1, 0, 0, 0)}
+    for counts, expected in ((table, [TOP, 8, 6, 5]), (top, [TOP]), ({}, [TOP])):
+        walk = walk_of(counts)
+        assert walk.cells[0, walk.changes()].tolist() == expected
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_the_threshold_stops_just_above_the_cell_that_breaks_it(bound: Bound) -> None:
     for breaking in (TOP - 1, 40_000, 1, 0):
         table: Table = {breaking: (0, 0, 500, 0), TOP: (500, 0, 0, 0)}
-        assert decide(walk_of(table), 1000, xi=0.05, delta=0.05, bound=bound).cell == breaking + 1
+        found = decide(walk_of(table), 1000, xi=0.05, delta=0.05, bound=bound)
+        assert found.cells == (breaking + 1,)
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_rows_that_lose_at_score_zero_count_at_threshold_zero_only(bound: Bound) -> None:
     harmless = decide(walk_of({0: (996, 1, 1, 2)}), 1000, xi=0.05, delta=0.05, bound=bound)
-    assert (harmless.cell, harmless.walk.exits[-1]) == (0, 1000)
-    assert decide(walk_of({0: (0, 0, 1000, 0)}), 1000, xi=0.05, delta=0.05, bound=bound).cell == 1
+    assert (harmless.cells, harmless.walks[0].exits[0, -1]) == ((0,), 1000)
+    losing = decide(walk_of({0: (0, 0, 1000, 0)}), 1000, xi=0.05, delta=0.05, bound=bound)
+    assert losing.cells == (1,)
 
 
 def test_a_later_recovery_does_not_reopen_a_walk_that_has_failed() -> None:
     table: Table = {TOP: (500, 0, 0, 0), 300: (0, 0, 100, 0), 200: (0, 400, 0, 0)}
     assert paired_test(100, 400, 1000, xi=0.05, delta=0.05)
     for bound in BOUNDS:
-        assert decide(walk_of(table), 1000, xi=0.05, delta=0.05, bound=bound).cell == 301
+        assert decide(walk_of(table), 1000, xi=0.05, delta=0.05, bound=bound).cells == (301,)
 
 
 def test_the_product_bound_is_the_papers_formula_with_its_misprint_mended() -> None:
@@ -198,10 +209,10 @@ def test_the_product_bound_is_the_papers_formula_with_its_misprint_mended() -> N
     bounds = product_bound(walk, 500, 0.03)
     for i in range(len(walk)):
         literal = literal_product(
-            int(walk.only_slow[i]), int(walk.only_fast[i]), int(walk.differ[i]), 500, 0.03
+            int(walk.only_slow[0, i]), int(walk.only_fast[0, i]), int(walk.differ[0, i]), 500, 0.03
         )
         assert literal <= bounds[i] == pytest.approx(literal, abs=1e-14)
-    assert bounds[0] >= (walk.only_slow[0] - walk.only_fast[0]) / 500
+    assert bounds[0] >= (walk.only_slow[0, 0] - walk.only_fast[0, 0]) / 500
 
 
 def test_an_unknown_bound_is_refused() -> None:
@@ -236,9 +247,9 @@ def test_without_allowed_loss_the_lowest_of_twenty_thresholds_that_passes_mcnema
             )
         ]
         decision = decide(walk_of(table), n, xi=0.0, delta=0.1, bound="exact")
-        assert decision.cell == min(passing, default=None)
-        assert decision.walk.cells.tolist() == list(XI_ZERO_GRID)
-        found.add(decision.cell is None)
+        assert lowest(decision) == min(passing, default=None)
+        assert decision.walks[0].cells.tolist() == [list(XI_ZERO_GRID)]
+        found.add(decision.cells is None)
     assert found == {True, False}
 
 
@@ -249,7 +260,7 @@ def test_the_grid_for_no_loss_falls_from_one_to_zero_without_repeats() -> None:
 
 def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
     decision = decide(walk_of({TOP: (10**6, 0, 0, 0)}), 10**6, xi=0.0, delta=0.1, bound="exact")
-    assert decision.cell is None
+    assert decision.cells is None
     assert decision.refusal is not None
     assert decision.refusal.needed is None
 
@@ -273,8 +284,8 @@ def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss_and_one_fewer_d
     assert refusal is not None
     assert refusal.code == "too-few"
     assert refusal.needed is not None
-    assert at_the_top(0, 0, 0, refusal.needed, xi=xi, delta=delta, bound=bound).cell == 0
-    assert at_the_top(0, 0, 0, refusal.needed - 1, xi=xi, delta=delta, bound=bound).cell is None
+    assert at_the_top(0, 0, 0, refusal.needed, xi=xi, delta=delta, bound=bound).cells == (0,)
+    assert at_the_top(0, 0, 0, refusal.needed - 1, xi=xi, delta=delta, bound=bound).cells is None
 
 
 def test_the_exact_walk_starts_where_one_minus_xi_to_the_n_is_delta() -> None:
@@ -298,7 +309,7 @@ def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
     assert refusal.needed > n
     rows = refusal.needed
     more = (-(-losses * rows // n), gains * rows // n, neither * rows // n)
-    assert at_the_top(*more, rows, xi=xi, delta=delta, bound=bound).cell == 0
+    assert at_the_top(*more, rows, xi=xi, delta=delta, bound=bound).cells == (0,)
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -329,8 +340,8 @@ def test_rows_below_the_top_do_not_change_a_refusal_at_the_top() -> None:
     top: Table = {TOP: (170, 0, 30, 0)}
     one = decide(walk_of(top), 1000, xi=0.02, delta=0.01, bound="exact")
     other = decide(walk_of({**top, 100: (0, 800, 0, 0)}), 1000, xi=0.02, delta=0.01, bound="exact")
-    assert (one.cell, one.refusal) == (other.cell, other.refusal)
-    assert one.walk.cells.tolist() == other.walk.cells.tolist() == [TOP]
+    assert (one.cells, one.refusal) == (other.cells, other.refusal)
+    assert one.walks[0].cells.tolist() == other.walks[0].cells.tolist() == [[TOP]]
 
 
 @pytest.mark.parametrize("bound", ["exact", "pair"])
@@ -343,11 +354,11 @@ def test_asking_where_losses_rise_decides_as_asking_at_every_step(
         n, steps = 400, int(rng.integers(1, 60))
         cells = np.sort(rng.choice(2**16, steps, replace=False))
         counts = rng.integers(0, [6, 2, 3, 2, 2], size=(steps, 5)) * (rng.random((steps, 5)) < 0.5)
-        walk = Walk.from_counts(cells, counts)
-        passes = paired_test(walk.losses, walk.only_fast, n, xi=0.05, delta=0.1, bound=bound)
+        walk = walk_from_counts(cells, counts)
+        passes = paired_test(walk.losses, walk.gains, n, xi=0.05, delta=0.1, bound=bound)
         failing = np.flatnonzero(~passes)
-        expected = 0 if not failing.size else int(walk.cells[failing[0]]) + 1
-        found = decide(walk, n, xi=0.05, delta=0.1, bound=bound).cell
+        expected = 0 if not failing.size else int(walk.cells[0, failing[0]]) + 1
+        found = lowest(decide(walk, n, xi=0.05, delta=0.1, bound=bound))
         assert found == expected
         ends.add(found)
     assert len(ends) > 20

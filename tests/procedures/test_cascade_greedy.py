@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tests.products import standing_for
 
 from pacbound.claims.cascade import certify_cascade
-from pacbound.procedures.cascade import Bound
-from pacbound.procedures.cascade_paths import NO_PROOF, joint_product_bound
+from pacbound.procedures.cascade import Bound, product_bound
+from pacbound.procedures.cascade_paths import NO_PROOF
 from pacbound.procedures.cascade_paths import decide_greedily as decide
 from pacbound.procedures.cascade_paths import decide_greedily_again as decide_again
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along
@@ -42,7 +42,7 @@ def random_table(rng: np.random.Generator, n: int, n_exits: int) -> tuple[Intege
 
 def passes(walk: JointWalk, used: int, n: int, *, xi: float, delta: float, bound: Bound) -> bool:
     if bound == "product":
-        return bool(joint_product_bound(walk, n, delta, used=used)[0] <= xi)
+        return bool(product_bound(walk, n, delta, used=used)[0] <= xi)
     level = delta / len(walk.cells)
     return bool(
         paired_test(int(walk.losses[0]), int(walk.gains[0]), n, xi=xi, delta=level, bound=bound)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -58,12 +60,12 @@ def test_two_models_end_where_the_first_group_fails(seed: int, bound: Bound) -> 
     found = decide(groups, "common", asked=asked, costs=(1.0, 2.0))
     ends = []
     for group in groups:
-        walk = group.walks[0].of_exit(0)
-        for step, cell in enumerate(walk.cells.tolist()):
+        walk = group.walks[0]
+        for step, cell in enumerate(walk.cells[0].tolist()):
             at = walk.take(np.array([step]))
             # As the first step of a walk of its own, which fails or passes alone.
-            alone = cascade.Walk(np.array([cascade.TOP]), *list(vars(at).values())[1:])
-            if cascade.decide(alone, group.n, **asked).cell is None:
+            alone = replace(at, cells=np.array([[cascade.TOP]]))
+            if cascade.decide(alone, group.n, **asked).cells is None:
                 ends.append(cell + 1)
                 break
     expected = None if cascade.TOP + 1 in ends else (max(ends, default=0),)
@@ -122,8 +124,7 @@ def test_own_thresholds_are_those_of_each_group_alone_at_the_sidak_level(bound: 
     found = decide(groups, "own", asked=asked, costs=(1.0, 2.0))
     level: Asked = {**asked, "delta": sidak_level(0.1, 3)}
     for group, part in zip(groups, found, strict=True):
-        alone = cascade.decide(group.walks[0].of_exit(0), group.n, **level)
-        assert part.cells == (None if alone.cell is None else (alone.cell,))
+        assert part.cells == cascade.decide(group.walks[0], group.n, **level).cells
     assert found[2].cells is None
     assert refused(["a", "b", "c"], groups, found) is None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from tests.products import standing_for
 
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, Bound, CascadeDecision, Walk
-from pacbound.procedures.cascade_paths import TILTS, PathsDecision, last_to_pass, step_test
+from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, Bound, CascadeDecision, walk_from_counts
+from pacbound.procedures.cascade_groups import Asked, GroupRows, decide_alone
+from pacbound.procedures.cascade_paths import TILTS, last_to_pass, step_test
 from pacbound.procedures.joint_walk import TOP as JOINT_TOP
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.paired import paired_test
@@ -33,18 +35,33 @@ def completions(outcomes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     return product(*((FAST, SLOW, NEITHER) if o == UNLABELLED else (o,) for o in outcomes))
 
 
-def two_models(outcomes: tuple[str, ...], agreeing: int, places: tuple[int, ...] = PLACES) -> Walk:
+def two_models(
+    outcomes: tuple[str, ...], agreeing: int, places: tuple[int, ...] = PLACES
+) -> JointWalk:
     """The walk of rows that differ at `places`, and of as many that agree at the top."""
     cells = np.array(sorted({TOP, *places}))
     counts = np.zeros((len(cells), 5), dtype=np.int64)
     counts[-1, 0] = agreeing
     for place, outcome in zip(places, outcomes, strict=True):
         counts[np.searchsorted(cells, place), outcomes_of(1).index(outcome)] += 1
-    return Walk.from_counts(cells, counts)
+    return walk_from_counts(cells, counts)
 
 
 def lowest(decision: CascadeDecision) -> int:
-    return TOP + 1 if decision.cell is None else decision.cell
+    return TOP + 1 if decision.cells is None else decision.cells[0]
+
+
+def best_possible(
+    walks: tuple[JointWalk, ...],
+    n: int,
+    *,
+    xi: float,
+    delta: float,
+    bound: Bound,
+    costs: tuple[float, ...] = (1.0, 2.0),
+) -> CascadeDecision:
+    asked: Asked = {"xi": xi, "delta": delta, "bound": bound}
+    return decide_alone(GroupRows(n, walks).with_gains(), asked, costs)
 
 
 EXACT = ("exact", 0.15, 0.3)
@@ -69,7 +86,7 @@ def test_whatever_passes_with_some_labels_passes_with_all_and_the_stop_rule_is_e
     for outcomes in product((FAST, SLOW, NEITHER, UNLABELLED), repeat=len(places)):
         walk = two_models(outcomes, agreeing, places).judged_by(bound)
         now = cascade.decide(walk, n, xi=xi, delta=delta, bound=bound)
-        best = cascade_partial.best_possible(walk, n, xi=xi, delta=delta, bound=bound)
+        best = best_possible((walk,), n, xi=xi, delta=delta, bound=bound)
         possible = {end(labels) for labels in completions(outcomes)}
         assert max(possible) == lowest(now), "the present end is the worst that labels can do"
         assert min(possible) == lowest(best)
@@ -124,13 +141,11 @@ def test_every_path_ends_before_its_end_with_all_labels_and_the_stop_rule_is_exa
 ) -> None:
     n, costs = agreeing + len(ROWS), (1.0, 3.0, 9.0)
     every = [[*LABELLED[which], WITHOUT[which]] for _, _, which in ROWS]
-    decided: dict[tuple[tuple[str, str], ...], tuple[list[int], PathsDecision, PathsDecision]] = {}
+    decided: dict[tuple[Any, ...], tuple[list[int], CascadeDecision, CascadeDecision]] = {}
     for rows in product(*every):
         walks = cascade_paths.walks_from_counts(*three_models(rows, agreeing), bound)
         now = cascade_paths.decide(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
-        best = cascade_partial.best_possible_paths(
-            walks, n, xi=xi, delta=delta, bound=bound, costs=costs
-        )
+        best = best_possible(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
         decided[rows] = ends_of(walks, n, xi, delta, bound), now, best
     found, stopped = set(), 0
     for rows, (ends, now, best) in decided.items():
@@ -162,11 +177,11 @@ def test_without_loss_more_models_pass_with_some_labels_only_what_passes_with_al
 
         def decided(
             gains: int, losses: int, missing: int, n: int = n, *, best: bool = False
-        ) -> PathsDecision:
+        ) -> CascadeDecision:
             counts = np.zeros((1, len(names)), dtype=np.int64)
             counts[0, [*kinds, without]] = gains, losses, missing
             walks = cascade_paths.walks_from_counts(cells, counts, "exact")
-            decide = cascade_partial.best_possible_paths if best else cascade_paths.decide
+            decide = best_possible if best else cascade_paths.decide
             return decide(walks, n, xi=0.0, delta=0.5, bound="exact", costs=(1.0, 2.0, 3.0))
 
         if n == 0:
@@ -190,7 +205,8 @@ def test_without_labels_more_than_xi_of_the_answers_differ_with_probability_at_m
     the exact binomial law of how many differ."""
     differ = np.arange(n + 1)
     zeros = np.zeros_like(differ)
-    walk = Walk(np.full(n + 1, TOP), np.full(n + 1, n), differ, zeros, zeros, differ)
+    counts = (np.full(n + 1, TOP), np.full(n + 1, n), differ, zeros, zeros, differ)
+    walk = JointWalk(*(column[None] for column in counts))
     if bound == "product":
         passes = cascade.product_bound(walk, n, delta) <= xi
     else:
@@ -208,7 +224,8 @@ def test_every_test_keeps_passing_with_fewer_losses_and_with_more_gains(bound: B
         pairs = np.array([(b, c) for b in range(differ + 1) for c in range(differ + 1 - b)])
         losses, gains = pairs.T
         steps = np.full(len(pairs), TOP)
-        whole = Walk(steps, steps, np.full(len(pairs), differ), losses, gains, losses * 0)
+        counts = (steps, steps, np.full(len(pairs), differ), losses, gains, losses * 0)
+        whole = JointWalk(*(column[None] for column in counts))
         passes = (
             cascade.product_bound(whole, n, delta) <= xi
             if bound == "product"
@@ -223,7 +240,7 @@ def test_every_test_keeps_passing_with_fewer_losses_and_with_more_gains(bound: B
 def test_a_refusal_says_that_labels_for_saturated_scores_may_help() -> None:
     walk = two_models((UNLABELLED,) * 6, 40, (TOP,) * 6)
     refused = cascade.decide(walk, 46, xi=0.05, delta=0.1, bound="exact")
-    assert refused.cell is None
+    assert refused.cells is None
     assert refused.refusal is not None
     assert refused.refusal.code == "saturated-unlabelled"
     assert refused.refusal.numbers["unlabelled"] == 6
@@ -231,8 +248,7 @@ def test_a_refusal_says_that_labels_for_saturated_scores_may_help() -> None:
 
 def test_where_no_rows_could_certify_the_claim_it_is_settled_at_once() -> None:
     walk = two_models((UNLABELLED,) * 5, 4)
-    asked = {"xi": 0.001, "delta": 0.01}
-    now = cascade.decide(walk, 10, **asked, bound="exact")
-    assert now.cell is None
-    best = cascade_partial.best_possible(walk, 10, **asked, bound="exact")
-    assert cascade_partial.settled(now, best) == (best.cell is None)
+    now = cascade.decide(walk, 10, xi=0.001, delta=0.01, bound="exact")
+    assert now.cells is None
+    best = best_possible((walk,), 10, xi=0.001, delta=0.01, bound="exact")
+    assert cascade_partial.settled(now, best) == (best.cells is None)

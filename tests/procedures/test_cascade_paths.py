@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 from tests.products import standing_for
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import Bound, product_bound
+from pacbound.procedures.cascade import Bound, CascadeDecision, product_bound
 from pacbound.procedures.cascade_paths import (
     NAMES,
     STEPS,
     TILTS,
     WITHOUT_LOSS,
-    PathsDecision,
     checked_costs,
     decide,
     declared_path,
-    joint_product_bound,
     total_cost,
     walks_from_counts,
 )
@@ -186,7 +184,7 @@ def literal_product(counts: tuple[tuple[int, ...], ...], n: int, delta: float) -
 
 def one_step(differ: int, only_slow: int, only_fast: int) -> Any:
     columns = (np.array([[value]]) for value in (TOP, differ, differ, only_slow, only_fast, 0))
-    return JointWalk(*columns).of_exit(0)
+    return JointWalk(*columns)
 
 
 def literal_decision(
@@ -253,7 +251,7 @@ def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bou
     assert len(chosen) >= 3, "these rows hardly tell the paths apart"
 
 
-def same_decision(one: PathsDecision, other: PathsDecision) -> bool:
+def same_decision(one: CascadeDecision, other: CascadeDecision) -> bool:
     walks = zip(one.walks, other.walks, strict=True)
     same = all(
         np.array_equal(a, b) for u, v in walks for a, b in zip(astuple(u), astuple(v), strict=True)
@@ -360,7 +358,7 @@ def test_costs_choose_the_cheapest_among_valid_ends_and_nothing_else() -> None:
     assert different >= 3, "the costs hardly matter here"
 
 
-def seen_cost(decision: PathsDecision, n: int, costs: tuple[float, ...]) -> float:
+def seen_cost(decision: CascadeDecision, n: int, costs: tuple[float, ...]) -> float:
     walk = decision.walks[decision.chosen]
     step, *_ = np.flatnonzero((walk.cells == np.array(decision.cells)[:, None]).all(axis=0))
     return total_cost(walk.exits[:, step], n, costs)
@@ -396,12 +394,11 @@ def test_the_product_bound_is_the_sum_over_exits_at_equal_shares() -> None:
     rng = np.random.default_rng(25)
     cells, outcomes = random_rows(rng, 500, 3)
     walk = walks_from_counts(*tabulated(cells, outcomes), "product")[2].take([0, 300, 600, 1024])
-    parts = [product_bound(walk.of_exit(m), 500, 0.03 / 3) for m in range(3)]
-    assert joint_product_bound(walk, 500, 0.03) == pytest.approx(sum(parts), abs=1e-14)
-    assert joint_product_bound(walk, 500, 0.03, used=2) == pytest.approx(
-        parts[0] + parts[1], abs=1e-14
-    )
-    assert (joint_product_bound(walk, 500, 0.03) >= (walk.losses - walk.gains) / 500).all()
+    exits = [JointWalk(*(part[[m]] for part in vars(walk).values())) for m in range(3)]
+    parts = [product_bound(exit_, 500, 0.03 / 3) for exit_ in exits]
+    assert product_bound(walk, 500, 0.03) == pytest.approx(sum(parts), abs=1e-14)
+    assert product_bound(walk, 500, 0.03, used=2) == pytest.approx(parts[0] + parts[1], abs=1e-14)
+    assert (product_bound(walk, 500, 0.03) >= (walk.losses - walk.gains) / 500).all()
 
 
 # ---- xi = 0
@@ -468,7 +465,7 @@ def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
 
 def at_the_top(
     n: int, n_exits: int, bound: Bound, *, losses: int = 0, gains: int = 0, xi: float, delta: float
-) -> PathsDecision:
+) -> CascadeDecision:
     """All rows at score 1.0 in every exit; at the first exit so many of them lose and gain."""
     counts = np.zeros((1, 4**n_exits), dtype=np.int64)
     unit = 4 ** (n_exits - 1)

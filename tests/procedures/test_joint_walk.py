@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacbound.procedures.cascade import Walk
-from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along, along_each
+from pacbound.procedures.cascade import walk_from_counts
+from pacbound.procedures.joint_walk import NEVER, TOP, along, along_each
 
 Integers = NDArray[np.int64]
 
@@ -172,9 +172,9 @@ def test_a_walk_of_one_exit_is_the_walk_of_two_models() -> None:
     cells, outcomes = rng.integers(0, TOP + 1, size=(80, 1)), rng.integers(0, 4, size=(80, 1))
     falling = np.arange(TOP, -1, -1)[None]
     table = tabulated(cells, outcomes)
-    alone = Walk.from_counts(table[0][:, 0], table[1])
+    alone = walk_from_counts(table[0][:, 0], table[1])
     # The walk of two models begins at 2^16; below the cells of this grid it has the same counts.
-    joint, single = along(falling, *table), JointWalk.of_two_models(alone.at(falling[0]))
+    joint, single = along(falling, *table), alone.at(falling[0])
     assert all(np.array_equal(a, b) for a, b in zip(astuple(joint), astuple(single), strict=True))
 
 

@@ -24,11 +24,11 @@ from pacbound.procedures.threshold import (
     allowed_events,
     decide,
     decide_at_look,
-    largest_passing,
     product_bound,
     within_product,
 )
 from pacbound.stats.binomial import binomial_upper
+from pacbound.stats.planning import largest_passing
 
 Integers = NDArray[np.int64]
 

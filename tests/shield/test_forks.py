@@ -259,7 +259,7 @@ def test_where_readings_fail_nothing_is_said_of_the_policy_alone() -> None:
         assert certificate.certified
         assert certificate.threshold == np.inf
         said = certificate.summary()
-        assert "Never hand over to the backup, but where a reading of the danger fails." in said
+        assert "Hand over to the backup only where a reading of the danger fails." in said
         assert "policy alone" not in said
 
 

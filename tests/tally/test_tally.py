@@ -17,9 +17,11 @@ from pacbound.errors import (
     InvalidValueError,
     RepeatedSourceError,
 )
-from pacbound.tally import EqualWidthBins
+from pacbound.tally import EqualWidthBins, table
+from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.questions.question import in_order
+from pacbound.tally.questions.question import Judged, in_order
+from pacbound.tally.table import CountTable
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
 rows = st.lists(
@@ -318,3 +320,33 @@ def test_two_groups_of_one_text_are_refused() -> None:
 def test_half_a_character_names_no_group(groups: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"groups holds '\\ud83d', half a character"):
         Tally.count("calibration", confidence=[0.5, 0.6], correct=[True, False], groups=groups)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_rows_are_counted_as_many_are(
+    monkeypatch: pytest.MonkeyPatch, grouped: bool, weighted: bool
+) -> None:
+    """In one table that is walked whole, in one that is sorted, and in both by turns."""
+    rng = np.random.default_rng(0)
+    blocks = [
+        Judged(
+            rows=rows,
+            cells=rng.choice([-1, 0, 3, 2**16], size=(rows, 1)),
+            outcomes=rng.integers(0, 2, rows),
+            groups=("north", "east", "south") if grouped else (),
+            places=rng.integers(0, 3, rows) if grouped else None,
+            times=rng.integers(1, 9, rows) if weighted else None,
+        )
+        for rows in (5, 50, 1, 0)
+    ]
+
+    def counted(few: int) -> list[Any]:
+        monkeypatch.setattr(table, "_FEW", few)
+        whole = CountTable(DyadicGrid(16), scores=1, outcomes=2, grouped=grouped)
+        for block in blocks:
+            whole.add(block)
+        *found, names = whole.result()
+        return [*(part.tolist() for part in found), names]
+
+    assert counted(0) == counted(16) == counted(10**9)

@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.batches import Batch, Progress, in_order, located, part_of
+from pacbound.sources.batches import Batch, Progress, chosen_rows, in_order, located, part_of
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
+from pacbound.stats.planning import largest_passing
 from pacbound.tally.coins import keyed_numbers
 from pacbound.tally.columns import (
     Rows,
@@ -143,11 +144,10 @@ def stratify_file(  # noqa: PLR0913
 
     def only_chosen(batch: Batch) -> tuple[Batch, dict[str, Integers]]:
         nonlocal done
-        first, last = np.searchsorted(rows, [done, done + batch.rows])
-        wanted = np.zeros(batch.rows, dtype=bool)
-        wanted[rows[first:last] - done] = True
+        chosen = chosen_rows(rows, done, batch.rows)
+        numbers = done + np.flatnonzero(chosen)
         done += batch.rows
-        return batch.where(wanted), {ROW: rows[first:last]}
+        return batch.where(chosen), {ROW: numbers}
 
     needed = [confidence, *([] if row_ids is None else [row_ids])]
     second = part_of(progress, 0.5, 0.5)
@@ -213,13 +213,8 @@ def _shares(held: Integers, labels: int) -> Integers:
     """How many rows each bin gives: one number for all, or all its rows; what is left over goes to
     the first bins that have more.
     """
-    least, most = 0, int(held.max(initial=0))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if int(np.minimum(held, middle).sum()) <= labels:
-            least = middle
-        else:
-            most = middle - 1
+    most = int(held.max(initial=0))
+    least = largest_passing(lambda each: int(np.minimum(held, each).sum()) <= labels, most)
     taken = np.minimum(held, least)
     more = np.flatnonzero(held > least)[: labels - int(taken.sum())]
     taken[more] += 1

@@ -32,7 +32,7 @@ and no point then holds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -43,7 +43,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.rows import ReadingOptions, read_rows
+from pacbound.cascade.rows import ReadingOptions, RowsRead, read_rows
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
 from pacbound.claims.cascade.claim import CLAIM
 from pacbound.claims.certificate import certificate_of
@@ -51,10 +51,9 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_paths import total_cost
 from pacbound.says import exact, likelihood
-from pacbound.sources import Paths
-from pacbound.stats.arguments import claimed_delta, real_number, tolerated_rate, whole_number
+from pacbound.stats.arguments import claimed_delta, real_numbers, tolerated_rate, whole_number
 from pacbound.stats.binomial import binomial_upper, bonferroni_level
-from pacbound.tally.columns import Rows, Slot, as_array, checked_scores, numeric, same_length
+from pacbound.tally.columns import Rows, Slot, as_array, numeric, same_length
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 
@@ -196,12 +195,22 @@ def certified_cost(
         if data is not None:
             raise InvalidTypeError("confidence is missing: name its columns in data.")
         return _from_the_same_rows(certificate, level)
-    answered = (
-        _answered(confidence, thresholds)
-        if data is None
-        else _answered_in_files(certificate, data, confidence, reading)
-    )
+    answered = np.zeros(certificate.exits + 1, dtype=np.int64)
+
+    def count_exits(part: Rows) -> None:
+        answered[:] += _exits(_scores(part, thresholds), thresholds)
+
+    columns = {"confidence": (confidence, certificate.exits)}
+    tables = _take_rows(columns, data, reading, count_exits)
+    if tables is not None and {*certificate.provenance.sources} & {*tables.fingerprints}:
+        raise RepeatedSourceError(
+            f"{tables.listed}: the certificate was counted from this file, so its scores are not "
+            "fresh. Leave it out for a bound from the same rows, or pass other rows."
+        )
     count = int(answered.sum())
+    if not count:
+        where = "confidence" if tables is None else tables.listed
+        raise InvalidValueError(f"{where}: no rows, and a bound needs at least one.")
     staying = count - np.cumsum(answered)[:-1]
     tests = max(1, sum(0 < threshold < inf for threshold in thresholds.tolist()))
     shares = binomial_upper(staying, count, delta=bonferroni_level(level, tests))
@@ -265,53 +274,6 @@ def _bound(
         rows=rows,
         source=source,
     )
-
-
-def _answered(confidence: Any, thresholds: Floats) -> Integers:
-    """How many rows each model answers, the slow one last."""
-    scores = numeric(as_array(confidence, "confidence"), "confidence")
-    scores = scores[:, None] if scores.ndim == 1 else scores
-    if scores.ndim != 2 or scores.shape[1] != len(thresholds):
-        raise InvalidValueError(
-            f"confidence has shape {scores.shape}: expected (n, {len(thresholds)}), a score for "
-            "every exit of the certificate."
-        )
-    if not len(scores):
-        raise InvalidValueError("confidence has no rows: pass at least one.")
-    columns = [checked_scores(column, f"confidence[:, {m}]") for m, column in enumerate(scores.T)]
-    return _exits(columns, thresholds)
-
-
-def _answered_in_files(
-    certificate: CascadeCertificate,
-    paths: Paths,
-    named: Any,
-    reading: ReadingOptions,
-) -> Integers:
-    names = [named] if isinstance(named, str) else list(named)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidTypeError(
-            "With data, confidence names its columns: expected a text for each exit."
-        )
-    if len(names) != certificate.exits:
-        raise InvalidTypeError(
-            f"{len(names)} confidence columns for {certificate.exits} exits: name that of each."
-        )
-    slots = {name: Slot("number", name, reading.notation.scale) for name in names}
-    answered = np.zeros(certificate.exits + 1, dtype=np.int64)
-
-    def count(rows: Rows) -> None:
-        answered[:] += _exits([rows.scores(name) for name in names], certificate.thresholds)
-
-    tables = read_rows(paths, slots, count, reading)
-    if set(certificate.provenance.sources) & set(tables.fingerprints or ()):
-        raise RepeatedSourceError(
-            f"{tables.listed}: the certificate was counted from this file, so its scores are not "
-            "fresh. Leave it out for a bound from the same rows, or pass other rows."
-        )
-    if not answered.any():
-        raise InvalidValueError(f"{tables.listed}: no rows, and a bound needs at least one.")
-    return answered
 
 
 def _exits(scores: Sequence[Floats], thresholds: Floats) -> Integers:
@@ -473,24 +435,16 @@ def estimated_cost(
     prices = _prices(cost, tokens, price, len(thresholds) + 1)
     reading = ReadingOptions.of(rows, data, (), "estimated_cost")
     role, given = ("cost", cost) if tokens is None else ("tokens", tokens)
-    exits = _named_columns("confidence", confidence, len(thresholds), of_files=data is not None)
-    paid = _named_columns(role, given, len(prices), of_files=data is not None)
-    scores = {f"score {m}": Slot("number", name, reading.notation.scale) for m, name in exits}
-    slots = scores | {f"paid {place}": Slot("number", name) for place, name in paid}
     spent = np.zeros(3)
 
-    def take(part: Rows) -> None:
-        amounts = [_amounts(part, f"paid {k}") * each for k, each in enumerate(prices)]
+    def spend(part: Rows) -> None:
+        amounts = [_amounts(part, f"{role} {k}") * each for k, each in enumerate(prices)]
         costs = amounts if tokens is None else list(map(np.add, amounts[::2], amounts[1::2]))
-        by_cascade = _spent([part.scores(score) for score in scores], costs, thresholds)
+        by_cascade = _spent(_scores(part, thresholds), costs, thresholds)
         spent[:] += by_cascade, costs[-1].sum(), len(part)
 
-    if data is None:
-        columns = [*_as_table(confidence, "confidence").T, *_as_table(given, role).T]
-        same_length(**{"confidence": columns[0], role: columns[-1]})
-        take(Rows.of_arrays(slots, dict(zip(slots, columns, strict=True))))
-    else:
-        read_rows(data, slots, take, reading)
+    columns = {"confidence": (confidence, len(thresholds)), role: (given, len(prices))}
+    _take_rows(columns, data, reading, spend)
     if not spent[2]:
         raise InvalidValueError("There are no rows, and an estimate needs at least one.")
     mean, slow = (spent[:2] / spent[2]).tolist()
@@ -505,8 +459,7 @@ def _prices(cost: Any, tokens: Any, price: Any, models: int) -> list[float]:
         )
     if tokens is None:
         return [1.0] * models
-    values = np.ravel(np.asarray(price, dtype=object)).tolist()
-    prices = [real_number(value, "price", "the price of a million tokens") for value in values]
+    prices = real_numbers(price, "price", "the price of a million tokens")
     if len(prices) != 2 * models or not all(0 <= each < inf for each in prices):
         raise InvalidValueError(
             f"price={price!r} is not that of {models} models: expected {2 * models} numbers from "
@@ -515,20 +468,42 @@ def _prices(cost: Any, tokens: Any, price: Any, models: int) -> list[float]:
     return [each / 1e6 for each in prices]
 
 
-def _named_columns(role: str, given: Any, count: int, *, of_files: bool) -> list[tuple[int, str]]:
-    """The columns of a role by their places, as they are called in files or in messages."""
-    if of_files:
-        names = [given] if isinstance(given, str) else list(given)
-        if not all(isinstance(name, str) for name in names):
-            raise InvalidTypeError(f"With data, {role} names its columns: expected texts.")
-    else:
-        names = [f"{role}[:, {place}]" for place in range(_as_table(given, role).shape[1])]
-    if len(names) != count:
-        what = {"confidence": "one of each exit", "cost": "one of each model"}.get(
-            role, "tokens in and tokens out of each model"
-        )
-        raise InvalidValueError(f"{role} has {len(names)} columns: expected {count}, {what}.")
-    return list(enumerate(names))
+def _take_rows(
+    columns: Mapping[str, tuple[Any, int]],
+    data: Any,
+    reading: ReadingOptions,
+    take: Callable[[Rows], None],
+) -> RowsRead | None:
+    """Give rows to `take`, from arrays or from files: of each role what was passed, which has so
+    many columns. The slot of a column is its role and its place.
+    """
+    slots, arrays = dict[str, Slot](), list[NDArray[Any]]()
+    for role, (given, count) in columns.items():
+        if data is None:
+            arrays += list(_as_table(given, role).T)
+            names = [f"{role}[:, {place}]" for place in range(len(arrays) - len(slots))]
+        else:
+            names = [given] if isinstance(given, str) else list(given)
+            if not all(isinstance(name, str) for name in names):
+                raise InvalidTypeError(f"With data, {role} names its columns: expected texts.")
+        if len(names) != count:
+            what = {"confidence": "one of each exit", "cost": "one of each model"}.get(
+                role, "tokens in and tokens out of each model"
+            )
+            raise InvalidValueError(f"{role} has {len(names)} columns: expected {count}, {what}.")
+        scale = reading.notation.scale if role == "confidence" else None
+        slots |= {f"{role} {k}": Slot("number", name, scale) for k, name in enumerate(names)}
+    if data is not None:
+        return read_rows(data, slots, take, reading)
+    taken = dict(zip(slots, arrays, strict=True))
+    same_length(**{role: taken[f"{role} 0"] for role in columns})
+    take(Rows.of_arrays(slots, taken))
+    return None
+
+
+def _scores(rows: Rows, thresholds: Floats) -> list[Floats]:
+    """The scores of each exit."""
+    return [rows.scores(f"confidence {m}") for m in range(len(thresholds))]
 
 
 def _as_table(given: Any, role: str) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.paths import are_paths
 from pacbound.stats.arguments import (
     real_number,
+    real_numbers,
     whole_number,
 )
 from pacbound.tally.coins import Graded
@@ -329,10 +330,7 @@ def _graded(quality: Any, rows: Mapping[str, Any]) -> Graded | None:
 
 
 def _own_costs(costs: Any, models: int) -> tuple[float, ...]:
-    values = tuple(
-        real_number(cost, "costs", "a cost")
-        for cost in np.ravel(np.asarray(costs, dtype=object)).tolist()
-    )
+    values = real_numbers(costs, "costs", "a cost")
     if len(values) != models:
         raise InvalidValueError(
             f"costs has {len(values)} values for {models} models: pass what each costs by itself, "

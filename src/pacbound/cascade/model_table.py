@@ -124,7 +124,7 @@ class ModelTable:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. Choosing and certifying need at least two."
             )
-        return table.result(tuple(tables.fingerprints or ()))
+        return table.result(tables.fingerprints)
 
     def __len__(self) -> int:
         return len(self.truth)

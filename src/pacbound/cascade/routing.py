@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from itertools import repeat
 from threading import Lock
@@ -217,14 +217,8 @@ class CascadeStatistics:
     """
 
     def __init__(self, n_models: int) -> None:
-        n_models = whole_number(n_models, "n_models", least=1)
-        self._lock = Lock()
-        self._answered = np.zeros(n_models, dtype=np.int64)
-        self._failed = np.zeros(n_models, dtype=np.int64)
-        self._seconds = np.zeros(n_models)
-        self._left_out = np.zeros(1, dtype=np.int64)
-        self._given_up = np.zeros(1, dtype=np.int64)
-        self._failures = deque[Failure](maxlen=REMEMBERED)
+        self._models, self._lock = whole_number(n_models, "n_models", least=1), Lock()
+        self.reset()
 
     @property
     def rows(self) -> int:
@@ -253,7 +247,7 @@ class CascadeStatistics:
     def left_out(self) -> int:
         """How many items were not answered: models failed, or the request was given up."""
         with self._lock:
-            return int(self._left_out[0])
+            return self._left_out
 
     @property
     def given_up(self) -> int:
@@ -262,7 +256,7 @@ class CascadeStatistics:
         up, or ended by another error.
         """
         with self._lock:
-            return int(self._given_up[0])
+            return self._given_up
 
     @property
     def seconds(self) -> Floats:
@@ -309,10 +303,10 @@ class CascadeStatistics:
     def reset(self) -> None:
         """Start from nothing."""
         with self._lock:
-            counts = self._answered, self._failed, self._left_out, self._given_up
-            for total in (self._seconds, *counts):
-                total.fill(0)
-            self._failures.clear()
+            self._answered, self._failed = np.zeros((2, self._models), dtype=np.int64)
+            self._seconds = np.zeros(self._models)
+            self._left_out = self._given_up = 0
+            self._failures = deque[Failure](maxlen=REMEMBERED)
 
     def __repr__(self) -> str:
         return (
@@ -323,7 +317,7 @@ class CascadeStatistics:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {key: value.copy() for key, value in vars(self).items() if key != "_lock"}
+            return {key: copy(value) for key, value in vars(self).items() if key != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=Lock())

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,11 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import Batch, Progress, located
+from pacbound.errors import InvalidTypeError
+from pacbound.sources.batches import (
+    Batch,
+    Progress,
+    chosen_rows,
+    in_order,
+    located,
+    require_progress,
+)
+from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.notation import PLAIN, Notation, refuse_notation
-from pacbound.sources.opening import Opened, opened
+from pacbound.sources.opening import listed_files, open_tables, refuse_copies
 from pacbound.sources.paths import Paths, format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
@@ -69,6 +76,7 @@ class ReadingOptions:
         written: Any = {name: rows[name] for name in NOTATION if name in rows}
         if data is None:
             refuse_notation(written)
+        require_progress(rows.get("progress"))
         rule = ClassRule.of(
             rows.get("classes"),
             rows.get("missing"),
@@ -78,27 +86,35 @@ class ReadingOptions:
         return cls(rule, Notation.of(**written), rows.get("progress"))
 
 
+@dataclass(frozen=True)
+class RowsRead:
+    """The files that rows were read from: as a message lists them, and their fingerprints."""
+
+    listed: str
+    fingerprints: tuple[str, ...]
+
+
 def read_rows(
     paths: Paths,
     slots: Mapping[str, Slot],
     take: Callable[[Rows], None],
     reading: ReadingOptions,
-) -> Opened:
-    """Give the rows of files to `take`, in order; what it raises names the file."""
-
-    def take_all(batches: Callable[[], Iterable[tuple[Any, Batch]]]) -> None:
-        for path, batch in batches():
+    *,
+    copies: bool = False,
+) -> RowsRead:
+    """Give the rows of files to `take`, in order; what it raises names the file. Files with the
+    same bytes are refused unless there may be `copies`: their rows would count twice.
+    """
+    tables = open_tables(paths, reading.notation)
+    files = [table.path for table in tables]
+    with fingerprinting(files, reading.notation) as to_be:
+        for path, batch in in_order(tables, wanted(slots), reading.progress):
             with located(path):
                 take(Rows.of_batch(slots, batch))
-
-    with opened(
-        paths, wanted(slots), notation=reading.notation, progress=reading.progress
-    ) as tables:
-        for part in tables.parts:
-            if part.batches is None:
-                raise InvalidValueError(f"{tables.listed} cannot be read in order.")
-            part.run(partial(take_all, part.batches))
-    return tables
+        found = tuple(fingerprint.result() for fingerprint in to_be)
+    if not copies:
+        refuse_copies(files, found, reading.notation)
+    return RowsRead(listed_files(files), found)
 
 
 def rows_to_label(
@@ -148,18 +164,11 @@ def rows_asked_for(
     Of its columns those go out that are `shown`, and must be there; all without it. `added` columns
     are filled from the numbers of the rows.
     """
-    wanted = np.sort(rows)
-
-    def is_asked(batch: Batch, start: int) -> Mask:
-        chosen = np.zeros(batch.rows, dtype=np.bool_)
-        begin, end = np.searchsorted(wanted, [start, start + batch.rows])
-        chosen[wanted[begin:end] - start] = True
-        return chosen
-
+    asked = np.sort(rows)
     _numbered(
         source,
         target,
-        is_asked,
+        lambda batch, start: chosen_rows(asked, start, batch.rows),
         needed=shown or (),
         shown=shown,
         added=added or {},

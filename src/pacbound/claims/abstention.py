@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import certify
+from pacbound.claims.claim import certify_passed
 from pacbound.claims.pools import FIRST_ASK, POOL_ASK
 from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
@@ -249,17 +249,4 @@ def certify_abstention(  # noqa: PLR0913
     >>> same.threshold == certificate.threshold
     True
     """
-    return certify(
-        CLAIM,
-        {
-            "confidence": confidence,
-            "correct": correct,
-            "prediction": prediction,
-            "label": label,
-            "quality": quality,
-            "groups": groups,
-        },
-        {"xi": xi, "delta": delta, "first_threshold": first_threshold, "pool": pool},
-        data,
-        rows,
-    )
+    return certify_passed(CLAIM, locals())

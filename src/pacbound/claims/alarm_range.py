@@ -19,12 +19,8 @@ from typing import Any, Literal, Unpack
 from pacbound.claims import false_alarms, recall, shield
 from pacbound.claims.assumptions import in_plain_words
 from pacbound.claims.certificate import Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
-from pacbound.claims.false_alarms import (
-    FalseAlarmCertificate,
-    alarm_columns,
-    rows_or_rollouts,
-)
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify_passed
+from pacbound.claims.false_alarms import FalseAlarmCertificate, rows_or_rollouts
 from pacbound.claims.recall import RecallCertificate
 from pacbound.claims.shield import Rate, ShieldCertificate
 from pacbound.claims.tables import (
@@ -42,7 +38,7 @@ from pacbound.figure import Figure, Range
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import Rate as AllowedRate
 from pacbound.figures.thresholds import rates_by_threshold
-from pacbound.forms import DELTA, Ask, Choice, GridPoint, Shares, Whole, xi_ask
+from pacbound.forms import DELTA, Ask, Choice, Shares, Threshold, Whole, xi_ask
 from pacbound.forms import RATE as ALLOWED_RATE
 from pacbound.forms import SHARE as REQUIRED_SHARE
 from pacbound.procedures import union
@@ -250,13 +246,26 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
     question = SCORE_BY_POSITIVE
     asks = (
         xi_ask("The share of the negatives that may raise an alarm: 0.05"),
-        Ask("target", REQUIRED_SHARE, "Rows: the share of the positives to be flagged: 0.95", None),
-        Ask("missed", ALLOWED_RATE, "Rollouts: the share that may be unsafe: 0.05", None),
+        Ask(
+            "target",
+            REQUIRED_SHARE,
+            "Rows: the share of the positives to be flagged: 0.95",
+            None,
+            shown="target: the least share of the positives",
+        ),
+        Ask(
+            "missed",
+            ALLOWED_RATE,
+            "Rollouts: the share that may be unsafe: 0.05",
+            None,
+            shown="missed: the most rollouts that may be unsafe",
+        ),
         Ask(
             "rate",
             Choice(("all", "among-unsafe")),
             "Rollouts: what misses are counted among, all rollouts or the unsafe ones.",
             None,
+            shown="Rollouts that missed is a share of",
         ),
         DELTA,
         Ask(
@@ -264,6 +273,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
             Shares((MISSES, FALSE_ALARMS)),
             "How much of delta each claim gets, in proportion: misses=2,false-alarms=1",
             None,
+            shown="Shares of delta",
         ),
     )
     procedures: Mapping[str, RangeProcedure] = {one.name: one for one in (ROWS, ROLLOUTS)}
@@ -290,8 +300,8 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
                 Field("counts", counts, counted=True),
                 Field("allowed_false_alarms", Whole(-1)),
                 Field("allowed_misses", Whole(-1)),
-                Field("lowest", GridPoint(TOP)),
-                Field("highest", GridPoint(TOP)),
+                Field("lowest", Threshold(TOP)),
+                Field("highest", Threshold(TOP)),
             ),
             agree=_agree,
         )
@@ -375,7 +385,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
             called,
             plain,
             None,
-            Sentence(f"Raise alarms from any threshold from {{lowest}} {up_to}.", ends),
+            Sentence(f"Use any threshold from {{lowest}} {up_to}, and alarm from there on.", ends),
             Sentence(
                 f"With probability at least {{confidence}} over the draw of these {unit}, both "
                 "claims below hold at all of these thresholds.",
@@ -594,12 +604,4 @@ def certify_alarm_range(  # noqa: PLR0913
     >>> certify_alarm_range(score, positive, xi=0.01, target=0.99, delta=0.01).certified
     False
     """
-    asked = {
-        "xi": xi,
-        "target": target,
-        "missed": missed,
-        "rate": rate,
-        "delta": delta,
-        "shares": shares,
-    }
-    return certify(CLAIM, alarm_columns(score, positive, unsafe), asked, data, rows)
+    return certify_passed(CLAIM, locals())

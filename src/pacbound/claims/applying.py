@@ -174,8 +174,8 @@ def _columns_read(
     scores = [first] if rule.scores == 1 and isinstance(first, str) else _names(first)
     if len(scores) != rule.scores:
         raise InvalidTypeError(
-            f"The certificate goes by {rule.scores} scores, and {len(scores)} columns are named "
-            f"({', '.join(scores)}): name that of each."
+            f"The certificate compares {rule.scores} scores, and {len(scores)} columns are named "
+            f"({', '.join(scores)}): name one column for each score."
         )
     return _Columns(
         scores, _group_column(rule, columns, named, stored), _said(rule, columns, named, stored)

@@ -124,6 +124,7 @@ ASSUMED: Final[Mapping[str, str]] = {
         "The rollouts are of the policy without its shield: independent draws from what will be "
         "met in use (rooms, starts, noise)."
     ),
+    "rollouts-without-shield": "The rollouts are of the policy without its shield.",
     "independent-rollouts-weighted": (
         "The rollouts are of the policy without its shield: independent draws from one "
         "distribution, and the weights turn it into that of what will be met in use."
@@ -134,12 +135,13 @@ ASSUMED: Final[Mapping[str, str]] = {
         "order in which they were started."
     ),
     "every-rollout-counts": (
-        "Every rollout that was started is counted; one that was lost, or whose backup fails at "
-        "the start, is unsafe with the score -inf."
+        "Every rollout that was started is counted. One that was lost, or whose backup fails at "
+        "the start, counts as unsafe and missed: with the score -inf."
     ),
     "lost-rollouts-alarm": (
-        "Every rollout that was started is counted; one that was lost, or whose backup fails at "
-        "the start, has the score -inf and counts as a safe one that raises an alarm."
+        "Every rollout that was started is counted. One that was lost, or whose backup fails at "
+        "the start, also counts as a safe one that raises an alarm, so that it speaks against "
+        "this claim, too."
     ),
     "score-up-to-unrecoverable": (
         "A rollout is unsafe if it has a first un-recoverable state; its score is the running "
@@ -230,12 +232,12 @@ ASSUMED: Final[Mapping[str, str]] = {
         "Shares of rows, and averages over rows, are those of the labels bought, not of use."
     ),
     "graded-by-coins": (
-        "Answers were graded, and the grade of each, as a share of the scale, is the chance of the "
-        "coin that made it right or wrong: the claim is about the mean quality, as graded, where "
-        "it speaks of accuracy or of wrong answers, and of grades where it speaks of labels; a "
-        "missing grade counts as the worst that it can be. delta is over rows and coins. Coins go "
-        "by the seed and the ids of rows alone, no other seed was tried, and no grade was given or "
-        "changed with sight of a coin."
+        "Answers were graded. The grade of an answer, as a share of the scale, is the chance that "
+        "its coin calls it right. So what is said here of accuracy or of wrong answers holds for "
+        "the mean quality, as graded, and what is said of labels holds for grades. A missing grade "
+        "counts as the worst that it can be. delta is over rows and coins. Coins depend on the "
+        "seed and the ids of rows alone; no other seed was tried, and nobody gave or changed a "
+        "grade after seeing a coin."
     ),
     "records-before-the-sample": (
         "The records, their scores and the fast model's answers were fixed before the sample was "
@@ -297,13 +299,13 @@ def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
         return (*weighted, "exact-weights", "same-labels-given-inputs", "one-seed")
     per = _CLAIM_PER[bool(drawn.among), drawn.bound is None]
     stopping = _STOPPED[len(drawn.among)]
-    kept = (stopping if name == "stopped-without-scores" else name for name in ids)
-    return (
-        "independent-clusters",
-        *(name for name in kept if name not in _ABOUT_ROWS),
-        per,
-        "one-seed",
-    )
+    # That rollouts are without a shield is assumed of those of clusters, too.
+    instead = {
+        "stopped-without-scores": stopping,
+        "independent-rollouts": "rollouts-without-shield",
+    }
+    kept = (instead.get(name, name) for name in ids if name != "independent-rows")
+    return ("independent-clusters", *kept, per, "one-seed")
 
 
 def as_graded(graded: Graded | None) -> str:

@@ -7,7 +7,6 @@ from a table: a session asks the slow model (`pacbound.cascade`), and brings wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isqrt, sqrt
 from typing import Any, NamedTuple
@@ -19,12 +18,12 @@ from pacbound.claims.assumptions import one_of_many
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.tables import head
-from pacbound.documents import Json, Reader, encode_float
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Record, Tables
 from pacbound.figure import Figure
 from pacbound.figures.batch import sampled_disagreements, who_answered
-from pacbound.forms import DELTA, RATE, Ask, Form, Number, Whole
+from pacbound.forms import DELTA, RATE, Ask, Form, Number, Threshold, Whole
 from pacbound.procedures import batch
 from pacbound.procedures.batch import NAMES, is_key
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share
@@ -199,32 +198,9 @@ class Places(Form):
             raise CertificateError(f"{part.place(key)} does not rise from 0 on.")
         return places
 
-    def write(self, value: Integers) -> Json:
-        """A list."""
-        return value.tolist()
-
     def schema(self) -> dict[str, Json]:
         """A list of places."""
         return {"type": "array", "items": Whole().schema()}
-
-
-class KeptFrom(Form):
-    """The lowest score of the records that were kept, +inf if there is none."""
-
-    def read(self, part: Reader, key: str) -> float:
-        """A score, or +inf."""
-        value = part.number(key)
-        if not (0 <= value <= 1 or value == inf):
-            raise CertificateError(f'{part.place(key)} is {value}: expected a score or "+inf".')
-        return value
-
-    def write(self, value: float) -> Json:
-        """A number or "+inf"."""
-        return encode_float(value)
-
-    def schema(self) -> dict[str, Json]:
-        """A number from 0 to 1, or "+inf"."""
-        return {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"enum": ["+inf"]}]}
 
 
 _LOOKS = Tables(
@@ -242,7 +218,7 @@ _TIES = Record(
         (
             Field("stop", Whole()),
             Field("sampled_before", Whole()),
-            Field("threshold", KeptFrom()),
+            Field("threshold", Threshold(infinite=("+inf",))),
         )
     )
 )
@@ -259,22 +235,18 @@ _ASSUMES = (
 )
 
 
-@dataclass(frozen=True)
 class BatchClaim(Claim[BatchCertificate]):
     """Answers of a batch that differ from the slow model's."""
 
-    kind: str = "batch"
-    command: str = "batch"
-    help: str = "Answer records with a fast model where few answers then differ from a slow one's."
-    question: Any = None
-    asks: tuple[Ask, ...] = (
-        Ask("xi", RATE, "The share of the answers that may differ: 0.01", side="up"),
-        DELTA,
-    )
-    procedures: Mapping[str, Procedure] = field(
-        default_factory=lambda: {name: Procedure(name, _ASSUMES) for name in NAMES.values()}
-    )
-    certificate: type[BatchCertificate] = BatchCertificate
+    kind = "batch"
+    command = "batch"
+    help = "Answer records with a fast model where few answers then differ from a slow one's."
+    question = None
+    asks = (Ask("xi", RATE, "The share of the answers that may differ: 0.01", side="up"), DELTA)
+    procedures: Mapping[str, Procedure] = {
+        name: Procedure(name, _ASSUMES) for name in NAMES.values()
+    }
+    certificate = BatchCertificate
 
     def fields(self, procedure: Procedure) -> Fields:
         """What was sampled and found at each look, and what was kept."""
@@ -473,7 +445,7 @@ _SENTENCES = {
         "On the sample (descriptive): {differing} of {sampled} fast answers differ from the slow "
         "model's."
     ),
-    "kept": "What was not sampled kept it from a score of {threshold} on.",
+    "kept": "Outside the sample, records scored {threshold} or higher kept the fast answer.",
     "none kept": "No record kept the fast answer.",
     "unscored": "{unscored} records without a score were sent to the slow model.",
     "no use": "Nothing was kept, so this is certified but of no use.",

@@ -37,6 +37,7 @@ from pacbound.tally.table import unnamed
 from pacbound.tally.tally import Tally
 
 FORMAT: Final = "pacbound-budget"
+_WHAT: Final = "a pacbound budget"
 _FILE: Final = "sha256:"
 _RESTORE: Final = (
     "Restore an intact copy of the budget. A new one would not know what was spent, and every "
@@ -302,27 +303,16 @@ class Budget:
 
     def _read(self) -> tuple[float, tuple[Look, ...]]:
         try:
-            document = documents.read(self._path, "a pacbound budget")
-            body = {key: value for key, value in document.items() if key != "digest"}
+            document = documents.read(self._path, _WHAT)
+            documents.require_seal(document, str(self._path), _WHAT, FORMAT, 1)
             part = Reader(document, str(self._path))
-            if part.text("format") != FORMAT or part.integer("schema") != 1:
-                raise CertificateError(f"{self._path} is not a budget that this version reads.")
-            if part.text("digest") != documents.digest(body):
-                raise CertificateError(
-                    f"{self._path} was changed after it was written: its digest does not match."
-                )
             return part.probability("delta"), tuple(map(_read_look, part.mappings("looks")))
         except CertificateError as error:
             raise CertificateError(f"{error} {_RESTORE}") from None
 
     def _write(self, delta: float, looks: Sequence[Look]) -> None:
-        body: dict[str, Json] = {
-            "format": FORMAT,
-            "schema": 1,
-            "delta": delta,
-            "looks": [asdict(look) for look in looks],
-        }
-        documents.write(self._path, {**body, "digest": documents.digest(body)})
+        kept: dict[str, Json] = {"delta": delta, "looks": [asdict(look) for look in looks]}
+        documents.write(self._path, documents.sealed({"format": FORMAT, "schema": 1, **kept}))
 
 
 def _read_look(part: Reader) -> Look:

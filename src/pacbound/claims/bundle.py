@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Never, Self
 
 from pacbound.claims import KINDS
@@ -14,7 +14,7 @@ from pacbound.claims.tables import Assumes
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields
-from pacbound.forms import CHANCE, DELTA, Ask, Choice, Form, Shares, TruthValue
+from pacbound.forms import CHANCE, DELTA, Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
 from pacbound.says import Says, Sentence, Value, confidence, count, share
 from pacbound.stats.arguments import claimed_delta
@@ -182,21 +182,18 @@ class Members(Form):
         return {"type": "object", "minProperties": 1, "additionalProperties": {"oneOf": kinds}}
 
 
-@dataclass(frozen=True)
 class BundleClaim(Claim[CertificateBundle]):
     """Several claims that share one delta."""
 
-    kind: str = "bundle"
-    command: str = "together"
-    help: str = "Certify several claims that are all right at once."
-    question: Any = None
-    asks: tuple[Ask, ...] = (DELTA,)
-    procedures: Mapping[str, Procedure] = field(
-        default_factory=lambda: {
-            union.NAME: Procedure(union.NAME, ("all-of-each-claim", "claims-and-shares-beforehand"))
-        }
-    )
-    certificate: type[CertificateBundle] = CertificateBundle
+    kind = "bundle"
+    command = "together"
+    help = "Certify several claims that are all right at once."
+    question = None
+    asks = (DELTA,)
+    procedures: Mapping[str, Procedure] = {
+        union.NAME: Procedure(union.NAME, ("all-of-each-claim", "claims-and-shares-beforehand"))
+    }
+    certificate = CertificateBundle
 
     def fields(self, procedure: Procedure) -> Fields:
         """The claims, and the delta that they share."""
@@ -254,24 +251,30 @@ class BundleClaim(Claim[CertificateBundle]):
             "delta": delta,
             "confidence": confidence(certificate.delta),
         }
-        several, certified = "{claims} claims", "are certified, and right at once"
-        if len(certificate) == 1:
-            several, certified = "{claims} claim", "is certified"
-        plain = (
-            f"{several} {certified} ({{confidence}} confidence)."
+        plain = Sentence(
+            "{claims} claims are certified, and all of them are right at once ({confidence} "
+            "confidence)."
             if certificate.certified
-            else f"Only {{right}} of {several} can be certified ({{confidence}} confidence for all "
-            "of these at once)."
+            else "Only {right} of {claims} claims can be certified ({confidence} confidence for "
+            "all of these at once)."
             if right
-            else f"None of {several} can be certified."
+            else "None of {claims} claims can be certified.",
+            filled,
         )
+        title, heading = "{claims} claims together, delta {delta}", "{claims} claims together"
+        held = "all claims that are certified are right at once"
+        called = Sentence(heading, filled)
+        if len(certificate) == 1:
+            # Of a single claim, say what it says.
+            (only,) = (member.says for member in certificate.members.values())
+            plain, called = only.plain, only.heading
+            title, held = "{claims} claim, delta {delta}", "it is right, if it is certified"
         return Says(
-            Sentence(f"{several} together, delta {{delta}}", filled),
-            Sentence(f"{several} together", filled),
-            Sentence(plain, filled),
+            Sentence(title, filled),
+            called,
+            plain,
             promise=Sentence(
-                "With probability at least {confidence} over the draw of the data, all of them "
-                "that are certified are right at once.",
+                f"With probability at least {{confidence}} over the draw of the data, {held}.",
                 filled,
             ),
             groups=tuple(

@@ -4,7 +4,7 @@ paper's Theorem 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
@@ -20,12 +20,21 @@ from pacbound.claims.calibration_certificate import (
     CalibrationWatch,
     shares,
 )
-from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, interval_work, sealed
+from pacbound.claims.claim import (
+    Cells,
+    Claim,
+    Procedure,
+    Values,
+    certify_passed,
+    interval_work,
+    sealed,
+)
 from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.claims.remedies import wide_intervals
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
+    group_prefix,
     groups_of,
     head,
     require_drawn,
@@ -46,7 +55,6 @@ from pacbound.procedures.calibration import (
     Correction,
     Side,
     cell_intervals,
-    checked_intervals,
     dense_counts,
 )
 from pacbound.says import Says, Sentence, Value, confidence, count, exact, share
@@ -173,10 +181,6 @@ class Ends(Form):
             raise CertificateError(f"{part.place(key)}: expected numbers from 0 to 1.")
         return ends
 
-    def write(self, value: NDArray[np.float64]) -> Json:
-        """A list."""
-        return value.tolist()
-
     def schema(self) -> dict[str, Json]:
         """A list of numbers."""
         return {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
@@ -219,12 +223,14 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
             Choice(("sidak", "bonferroni")),
             "How delta is shared: among the bins that hold rows, or among all (the paper's).",
             "sidak",
+            shown="How delta is shared among the bins",
         ),
         Ask(
             "side",
             Choice(("both", "lower", "upper")),
             "Certify both ends, or one of them more tightly.",
             "both",
+            shown="Ends of the intervals that are certified",
         ),
     )
     procedures: Mapping[str, Procedure] = {
@@ -310,20 +316,21 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         """
         tables, scope = values["tables"], values["scope"]
         trials, successes = dense_counts(tables, values["bins"].n_cells)
-        options = {
-            "delta": values["delta"],
-            "correction": values["correction"],
-            "side": values["side"],
-            "overlapping": scope in OVERLAPPING,
-        }
+        ends = None
         if "lower" in tables[0]:
             ends = np.zeros(trials.shape), np.ones(trials.shape)
             for place, table in enumerate(tables):
                 cells = table["counts"]["cells"]
                 ends[0][place, cells], ends[1][place, cells] = table["lower"], table["upper"]
-            lower, upper = checked_intervals(ends, trials, successes, **options)
-        else:
-            lower, upper = cell_intervals(trials, successes, **options)
+        lower, upper = cell_intervals(
+            trials,
+            successes,
+            delta=values["delta"],
+            correction=values["correction"],
+            side=values["side"],
+            overlapping=scope in OVERLAPPING,
+            stored=ends,
+        )
         procedure = self.procedures[values["procedure"]]
         return {
             **values,
@@ -413,10 +420,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         begin, end = certificate.grid.bounds
         found: Cells = {}
         for table in certificate.values["tables"]:
-            of = "" if table["group"] is None else f"group {printable(table['group'])}, "
             counts = (table["counts"][name].tolist() for name in ("cells", "wrong", "right"))
             for cell, wrong, right in zip(*counts, strict=True):
-                bin_ = f"{of}bin {begin[cell]:g} to {end[cell]:g}"
+                bin_ = f"{group_prefix(table)}bin {begin[cell]:g} to {end[cell]:g}"
                 found[bin_] = {"rows": wrong + right, "right": right}
         return found
 
@@ -539,23 +545,7 @@ def calibrate(  # noqa: PLR0913
     >>> bool((same.bins.lower == certificate.bins.lower).all())
     True
     """
-    columns = {
-        "confidence": confidence,
-        "correct": correct,
-        "prediction": prediction,
-        "label": label,
-        "quality": quality,
-        "groups": groups,
-    }
-    asked = {
-        "delta": delta,
-        "n_bins": n_bins,
-        "edges": edges,
-        "pool": pool,
-        "correction": correction,
-        "side": side,
-    }
-    return certify(CLAIM, columns, asked, data, rows)
+    return certify_passed(CLAIM, locals())
 
 
 def _pool_scores(pool: Any, confidence: Any, data: Any, rows: Mapping[str, Any]) -> Any:
@@ -673,12 +663,19 @@ def _rows_implied(trials: NDArray[np.int64], n: int, scope: str) -> int:
     return most if most != n or not other else other[0]
 
 
-def _names(grid: Bins, cells: Iterable[int]) -> dict[int, str]:
+def _in_few_digits(edge: float) -> str:
+    """An edge as people say it: what a table has to the last digit."""
+    return exact(float(f"{edge:.4g}"))
+
+
+def _names(
+    grid: Bins, cells: Iterable[int], write: Callable[[float], str] = exact
+) -> dict[int, str]:
     """Bins as people write them: their ends, and which of these belong to them."""
     (begin, end), last = grid.bounds, grid.n_cells - 1
 
     def name(cell: int) -> str:
-        first, second = exact(float(begin[cell])), exact(float(end[cell]))
+        first, second = write(float(begin[cell])), write(float(end[cell]))
         if first == second:
             return first
         closed = cell == last or not isinstance(grid, AtomBins)
@@ -695,7 +692,7 @@ def _in_plain_words(certificate: CalibrationCertificate) -> Sentence:
     alone = certificate.grid.n_cells == 1
     largest = np.argsort(-certificate.trials, axis=None, kind="stable")
     shown = [divmod(int(place), certificate.grid.n_cells) for place in largest[: 3 if alone else 1]]
-    names = _names(certificate.grid, {cell for _, cell in shown})
+    names = _names(certificate.grid, {cell for _, cell in shown}, _in_few_digits)
     clauses: list[str] = []
     filled: dict[str, Value] = {"as graded": as_graded(graded)}
     for place, (table, cell) in enumerate(shown):
@@ -752,7 +749,7 @@ def _notes(certificate: CalibrationCertificate) -> Iterable[Sentence]:
         yield Sentence("({more} more bins hold rows; .tables has them all.)", more)
     if held < size:
         yield Sentence(
-            "{empty} of {bins} bins hold no rows: nothing is known there, and the interval is "
+            "Bins without rows: {empty} of {bins}. Nothing is known there, and the interval is "
             "[0, 1].",
             {"empty": count(size - held), "bins": count(size)},
         )

@@ -189,7 +189,7 @@ class Claim(ABC, Generic[C]):
         """The certificate in words."""
 
     def says_nothing(self, certificate: C) -> str | None:  # noqa: ARG002
-        """Why not one of the rows is what the claim is about, with the remedy; None if some are."""
+        """Why the claim is about none of the rows, with the remedy; None if it is about some."""
         return None
 
     def row_rule(self, certificate: C) -> RowRule | None:  # noqa: ARG002
@@ -269,7 +269,7 @@ class Claim(ABC, Generic[C]):
         return {}
 
     def recounting(self, certificate: C) -> dict[str, Any]:  # noqa: ARG002
-        """The same for rows that are counted again; raises where no table has such rows."""
+        """How rows are counted again for `verify --data`; raises where no table can hold them."""
         return {}
 
     def question_of(self, certificate: C) -> Any:  # noqa: ARG002
@@ -299,7 +299,7 @@ class Claim(ABC, Generic[C]):
         values = certificate.values
         alone = values.get("scope", "top") == "top"
         asked = (
-            (ask.name, ask.said(values[ask.name]))
+            (ask.shown or ask.name, ask.said(values[ask.name]))
             for ask in self.asks
             if values.get(ask.name) is not None and not (alone and ask.name in _ABOUT_GROUPS)
         )
@@ -395,6 +395,17 @@ def certify(
 
         made = claim.noticed(made, columns, count)
     return made if about is None and sample is None else made.with_about(about, sample=sample)
+
+
+def certify_passed(claim: Claim[C], passed: Mapping[str, Any]) -> C:
+    """`certify` with the parameters of a verb, by their names: what the claim asks for, `data`,
+    `rows`, and columns. The parameters of every verb are those that its claim declares.
+    """
+    asked = {ask.name: passed[ask.name] for ask in claim.asks if ask.name in passed}
+    columns = {
+        name: value for name, value in passed.items() if name not in {*asked, "data", "rows"}
+    }
+    return certify(claim, columns, asked, passed["data"], passed["rows"])
 
 
 def wrong_draw(procedure: Procedure, drawn: Drawn | None) -> str | None:

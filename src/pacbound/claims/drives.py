@@ -19,7 +19,7 @@ import numpy as np
 
 from pacbound.claims.assumptions import in_plain_words
 from pacbound.claims.certificate import Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, Told, Values, certify
+from pacbound.claims.claim import Cells, Claim, Procedure, Told, Values, certify_passed
 from pacbound.claims.shield import Horizon, told_by_task
 from pacbound.claims.tables import head
 from pacbound.documents import Json, Reader, encode_float
@@ -28,7 +28,7 @@ from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
 from pacbound.fields import Field, Fields, Tables
 from pacbound.figure import Figure
 from pacbound.figures.thresholds import rates_of_drives
-from pacbound.forms import DELTA, Ask, Choice, Form, Whole, xi_ask
+from pacbound.forms import DELTA, Ask, Choice, Threshold, Whole, xi_ask
 from pacbound.procedures.threshold import allowed_events, least_without_event
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, exact, share
 from pacbound.tally.questions.drives import DRIVES, MOST_DRIVES
@@ -43,30 +43,8 @@ PASSED, FAILED, UNTESTED = "passed", "failed", "not tested"
 # What a shield does at a threshold that no danger is compared with.
 _RULES: Final = {
     -inf: "Hand over to the backup at once, whatever the danger; it keeps control until reset.",
-    inf: "Never hand over to the backup, but where a reading of the danger fails.",
+    inf: "Hand over to the backup only where a reading of the danger fails.",
 }
-
-
-class DriveThreshold(Form):
-    """A threshold that a shield was set to: 0 to 1, or an infinite one."""
-
-    def read(self, part: Reader, key: str) -> float:
-        """The number."""
-        value = part.number(key)
-        if not (0 <= value <= 1 or abs(value) == inf):
-            raise CertificateError(
-                f'{part.place(key)} is {value}: expected 0 to 1, "-inf" or "+inf".'
-            )
-        return value
-
-    def write(self, value: float) -> Json:
-        """A number, "+inf" or "-inf"."""
-        return encode_float(value)
-
-    def schema(self) -> dict[str, Json]:
-        """A number from 0 to 1, or the name of an infinite one."""
-        number = {"type": "number", "minimum": 0, "maximum": 1}
-        return {"anyOf": [number, {"enum": ["+inf", "-inf"]}]}
 
 
 class DrivesCertificate(Certificate):
@@ -135,7 +113,7 @@ class DrivesCertificate(Certificate):
 _DRIVES = Tables(
     Fields(
         (
-            Field("threshold", DriveThreshold(), counted=True),
+            Field("threshold", Threshold(), counted=True),
             Field("rollouts", Whole(1), counted=True),
             Field("unsafe", Whole(), counted=True),
             Field("lost", Whole(), counted=True),
@@ -167,6 +145,7 @@ class DrivesClaim(Claim[DrivesCertificate]):
             "The most steps of a rollout, which then stands in the claim; as the file says, if it "
             "is an .npz of `ShieldedRollouts.save`.",
             None,
+            shown="Rollouts",
         ),
     )
     procedures: Mapping[str, Procedure] = {
@@ -193,7 +172,7 @@ class DrivesClaim(Claim[DrivesCertificate]):
             (
                 *head(self, procedure, self.asks),
                 Field("drives", _DRIVES, counted=True),
-                Field("threshold", DriveThreshold()),
+                Field("threshold", Threshold()),
             ),
             agree=_agree,
         )
@@ -372,7 +351,7 @@ class DrivesClaim(Claim[DrivesCertificate]):
             ("Rollouts driven", rows[1]),
             *asked,
             ("Drives", f"{len(certificate.drives):,}"),
-            ("Threshold", repr(certificate.values["threshold"])),
+            ("Threshold", Quantity(certificate.values["threshold"], "threshold", "exact").text),
         ]
 
 
@@ -404,7 +383,8 @@ def _table(drives: Sequence[Values]) -> Iterable[tuple[str, ...]]:
     for drive in drives:
         numbers = (f"{drive[name]:,}" for name in ("rollouts", "unsafe"))
         allowed = "none" if drive["allowed"] < 0 else f"{drive['allowed']:,}"
-        yield exact(drive["threshold"]), *numbers, allowed, drive["verdict"]
+        limit = Quantity(drive["threshold"], "threshold", "exact").text
+        yield limit, *numbers, allowed, drive["verdict"]
 
 
 def _notes(certificate: DrivesCertificate) -> Iterable[str]:
@@ -452,7 +432,7 @@ def certify_drives(
     cautious threshold, and go up. A drive passes if few enough of its rollouts are unsafe; the
     first that fails ends the walk, and the last that passed is certified, at the full `delta`. No
     simulator is needed, nothing is restored and no state is labelled: a log of real rollouts will
-    do. The rollouts are independent draws from what will be met in use, with the very policy,
+    do. The rollouts are independent draws from what will be met in use, with the same policy,
     backup and danger model, and every rollout that was started counts.
 
     The next threshold, and how many rollouts it gets, may be chosen after the drives before it, but
@@ -518,5 +498,4 @@ def certify_drives(
     >>> [drive["verdict"] for drive in certificate.drives]
     ['passed', 'passed', 'failed']
     """
-    asked = {"xi": xi, "delta": delta, "horizon": horizon}
-    return certify(CLAIM, {"threshold": threshold, "unsafe": unsafe}, asked, data, rows)
+    return certify_passed(CLAIM, locals())

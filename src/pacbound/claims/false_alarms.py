@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import certify
+from pacbound.claims.claim import certify_passed
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
@@ -249,7 +249,7 @@ CLAIM = ThresholdClaim(
         ),
     },
     misfit=rows_or_rollouts,
-    curves=((0, "negatives that raise an alarm"), (1, "positives that do")),
+    curves=((0, "negatives that raise an alarm"), (1, "positives that raise an alarm")),
     certificate=FalseAlarmCertificate,
     nothing=(
         "None of {n} {rows} is one that could raise a false alarm, so nothing is known about their "
@@ -345,20 +345,4 @@ def certify_false_alarms(  # noqa: PLR0913
     >>> certify_false_alarms(danger, unsafe=unsafe, xi=0.01, delta=0.01).certified
     True
     """
-    return certify(
-        CLAIM,
-        alarm_columns(score, positive, unsafe, groups),
-        {
-            "xi": xi,
-            "delta": delta,
-            "group_thresholds": group_thresholds,
-            "small_groups": small_groups,
-        },
-        data,
-        rows,
-    )
-
-
-def alarm_columns(score: Any, positive: Any, unsafe: Any, groups: Any = None) -> dict[str, Any]:
-    """The columns of rows, or of rollouts where `unsafe` is passed."""
-    return {"score": score, "positive": positive, "unsafe": unsafe, "groups": groups}
+    return certify_passed(CLAIM, locals())

@@ -19,7 +19,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import Cells, Values, certify
+from pacbound.claims.claim import Cells, Values, certify_passed
 from pacbound.claims.shield import HORIZON, ShieldCertificate, told_by_task
 from pacbound.claims.shield import WORDS as SHIELD_WORDS
 from pacbound.claims.tables import group_prefix
@@ -167,6 +167,7 @@ CLAIM = ForksClaim(
             Start("a threshold", 0.0, 1.0, "[]"),
             "The threshold that the walk starts at, declared beforehand: 0 if left out.",
             0.0,
+            shown="Threshold that the walk starts at",
         ),
         HORIZON,
         THRESHOLDS,
@@ -303,19 +304,4 @@ def certify_forks(  # noqa: PLR0913
     pacbound.errors.InvalidValueError: Rollout 7 has no row for the thresholds from 5 on (1 such \
 rows): expected rows that cover its thresholds from 0 to 65537, each once.
     """
-    asked = {
-        "xi": xi,
-        "delta": delta,
-        "start": start,
-        "horizon": horizon,
-        "group_thresholds": group_thresholds,
-        "small_groups": small_groups,
-    }
-    columns = {
-        "rollout": rollout,
-        "lowest": lowest,
-        "highest": highest,
-        "unsafe": unsafe,
-        "groups": groups,
-    }
-    return certify(CLAIM, columns, asked, data, rows)
+    return certify_passed(CLAIM, locals())

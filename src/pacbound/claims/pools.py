@@ -5,7 +5,7 @@ concerned, because these had no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,6 @@ from pacbound.sources import file_fingerprint
 from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import Floats, as_scores
-from pacbound.tally.count import scores_in
 from pacbound.tally.tally import Tally
 
 # The highest threshold that is looked at, unless a lower one is declared.
@@ -75,6 +74,9 @@ def table_scores(
     same = next((file for file in files if file_fingerprint(file) in counted), None)
     if same is not None:
         raise InvalidValueError(f"{same} is counted, too: {why}.")
+    # Loaded here, because to verify a certificate takes nothing that reads rows.
+    from pacbound.tally.count import scores_in  # noqa: PLC0415
+
     return scores_in(column, pool, rows)
 
 
@@ -117,6 +119,7 @@ FIRST_ASK = Ask(
     "The highest threshold to look at, declared before any label is seen, if many rows share the "
     "highest score.",
     None,
+    shown="Highest threshold looked at",
 )
 POOL_ASK = Ask(
     "pool",
@@ -138,10 +141,6 @@ class Starts(Form):
             )
         return cells
 
-    def write(self, value: Sequence[int]) -> Json:
-        """A list."""
-        return list(value)
-
     def schema(self) -> dict[str, Json]:
         """A list of cells."""
         cell: Json = {"type": "integer", "minimum": 0, "maximum": FIRST}
@@ -160,10 +159,6 @@ class CellRanges(Form):
         if len(table[0]) != 2:
             raise CertificateError(f"{part.place(key)} is not a list of ranges.")
         return tuple((low, high) for low, high in table)
-
-    def write(self, value: Sequence[tuple[int, int]]) -> Json:
-        """A list of pairs."""
-        return [list(ends) for ends in value]
 
     def schema(self) -> dict[str, Json]:
         """A list of pairs of cells."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.abstention import ASSUMES
-from pacbound.claims.claim import certify
+from pacbound.claims.claim import certify_passed
 from pacbound.claims.walk import WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
 from pacbound.forms import DELTA, target_ask
@@ -166,5 +166,4 @@ def certify_precision(
     >>> certificate.certified
     True
     """
-    columns = {"score": score, "positive": positive, "groups": groups}
-    return certify(CLAIM, columns, {"target": target, "delta": delta}, data, rows)
+    return certify_passed(CLAIM, locals())

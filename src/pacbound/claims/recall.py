@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import certify
+from pacbound.claims.claim import certify_passed
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
@@ -263,16 +263,4 @@ def certify_recall(  # noqa: PLR0913
     >>> print(f"look {early.look}: flag from {early.threshold:.3f}")
     look 1: flag from 0.262
     """
-    return certify(
-        CLAIM,
-        {"score": score, "positive": positive, "groups": groups},
-        {
-            "target": target,
-            "delta": delta,
-            "looks": looks,
-            "group_thresholds": group_thresholds,
-            "small_groups": small_groups,
-        },
-        data,
-        rows,
-    )
+    return certify_passed(CLAIM, locals())

@@ -10,21 +10,23 @@ import numpy as np
 
 from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
-from pacbound.claims.provenance import LABELS
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify_passed
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
     LEAVE_OUT,
+    MOST_GROUPS,
     group_prefix,
     groups_of,
     head,
     noted_labels,
+    recounted,
     require_drawn,
     require_groups,
     scope_field,
     small_groups_conflict,
     tables_field,
+    too_many_groups,
 )
 from pacbound.documents import Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -63,8 +65,6 @@ from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally, require_is_tally
 from pacbound.watch import DifferenceWatch
 
-# More groups than this are mostly a column that names each row.
-MOST_GROUPS: Final = 1000
 # The largest exact test that a plan waits for, about a third of a second.
 EXACT_WORK: Final = 0.03
 # Chances to pass are computed exactly up to so many rows.
@@ -240,6 +240,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             Choice(("common", "own")),
             "With groups: one common verdict, for which every group must pass, or their own ones.",
             default="common",
+            shown="Verdicts of the groups",
         ),
         SMALL_GROUPS,
         looks_ask("rows"),
@@ -337,12 +338,9 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 f"{evidence!r} is not a tally of a replacement with rows: count with prediction "
                 "and label, or with quality."
             )
-        if len(evidence.groups) > MOST_GROUPS:
-            raise InvalidValueError(
-                f"{len(evidence.groups):,} groups of {evidence.rows:,} rows are more than a "
-                f"certificate may have: expected at most {MOST_GROUPS:,}. If the column names each "
-                "row, name one of groups."
-            )
+        many = too_many_groups(evidence)
+        if many is not None:
+            raise InvalidValueError(many)
         tables = []
         for place, group in enumerate(evidence.groups or (None,)):
             own = evidence.cells[:, 0] == place if evidence.groups else slice(None)
@@ -530,7 +528,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         passing = certificate.may_replace
         own = values["group_verdicts"] == "own" and values["scope"] != "top"
         who = models[1:] if own else passing
-        listed = f"each of {', '.join(who)}" if len(who) > 1 else "".join(who)
+        *others, last = who or ("",)
+        listed = f"each of {', '.join(others)} and {last}" if others else last
         return {
             "n": count(certificate.n),
             "groups": count(len(groups_of(values))),
@@ -649,8 +648,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         shares = {"candidates": count(candidates_of(values)), **filled}
         if candidates_of(values) > 1:
             yield Sentence(
-                "{candidates} candidates share delta: each is tested at a chance of {level} to be "
-                "wrong.",
+                "{candidates} candidates share delta: each is tested with a chance of error of at "
+                "most {level}.",
                 shares,
             )
         if values["looks"] is not None:
@@ -738,13 +737,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def recounting(self, certificate: ReplacementCertificate) -> dict[str, Any]:
         """Labels that were counted although they look unrelated are counted again."""
-        if certificate.values["scope"] == "overlapping-groups":
-            raise InvalidTypeError(
-                "The groups of this certificate overlap, and a table has one group for each row: "
-                "pass the groups to certify_replacement again, and compare `counts_digest`."
-            )
-        unrelated = certificate.provenance.notes.get(LABELS) == "unrelated"
-        return {"unrelated_labels": True} if unrelated else {}
+        return recounted(certificate, "certify_replacement")
 
     def cells(self, certificate: ReplacementCertificate) -> Cells:
         """The rows of each outcome, for each candidate."""
@@ -985,11 +978,6 @@ def certify_replacement(  # noqa: PLR0913
     >>> refused.certified, refused.refusal.code, refused.refusal.needed
     (False, 'loses', None)
     """
-    where = rows.get("where")
-    if isinstance(where, Mapping):
-        rows["where"] = ",".join(f"{column}={value}" for column, value in where.items())
-    asked = {"xi": xi, "delta": delta, "group_verdicts": group_verdicts, "looks": looks}
-    asked |= {"small_groups": small_groups}
-    columns = {"prediction": prediction, "label": label, "quality": quality}
-    columns |= {"preferred": preferred, "groups": groups}
-    return certify(CLAIM, columns, asked, data, rows)
+    if isinstance(rows.get("where"), Mapping):
+        rows["where"] = ",".join(f"{column}={value}" for column, value in rows["where"].items())
+    return certify_passed(CLAIM, locals())

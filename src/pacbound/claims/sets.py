@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import certify
+from pacbound.claims.claim import certify_passed
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import (
     ThresholdCertificate,
@@ -86,7 +86,7 @@ class SetsCertificate(ThresholdCertificate):
         matrix = numeric(as_array(probability, "probability"), "probability")
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             raise InvalidValueError(
-                f"probability has shape {matrix.shape}: expected a row for each row, and a column "
+                f"probability has shape {matrix.shape}: expected a line for each row, and a column "
                 "for each label, at least two. For a sigmoid pass [1 - p, p]."
             )
         counted = self.values["dtype"]
@@ -121,6 +121,7 @@ CLAIM = ThresholdClaim(
             "The type of the probabilities that were counted.",
             "float64",
             option=False,
+            shown="Type of the probabilities",
         ),
     ),
     procedures={
@@ -229,19 +230,7 @@ def certify_sets(
     array([[ True,  True, False, False]])
     """
     dtype = "float64" if data is not None else _dtype(probability)
-    return certify(
-        CLAIM,
-        {"probability": probability, "label": label, "groups": groups},
-        {
-            "xi": xi,
-            "delta": delta,
-            "group_thresholds": group_thresholds,
-            "small_groups": small_groups,
-            "dtype": dtype,
-        },
-        data,
-        rows,
-    )
+    return certify_passed(CLAIM, locals())
 
 
 def _dtype(probability: Any) -> str:

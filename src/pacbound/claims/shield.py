@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from pacbound.claims.claim import Told, Values, certify
+from pacbound.claims.claim import Told, Values, certify_passed
 from pacbound.claims.task_record import about_task, common_task
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
@@ -47,6 +47,7 @@ HORIZON = Ask(
     "The most steps of a rollout, which then stands in the claim; as the file says, if it is an "
     ".npz of `Rollouts.save`.",
     None,
+    shown="Rollouts",
 )
 
 
@@ -145,7 +146,7 @@ WORDS = ClaimWords(
     costs="about {often all} rollouts, or more, would be stopped",
     rule="Hand over to the backup once the danger reaches {threshold}; it keeps control until "
     "reset.",
-    never="Never hand over to the backup, but where a reading of the danger fails.",
+    never="Hand over to the backup only where a reading of the danger fails.",
     promise="at most {xi} of all rollouts{horizon} are then unsafe",
     kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
@@ -271,8 +272,15 @@ CLAIM = ThresholdClaim(
             Choice(("all", "among-unsafe")),
             "What misses are counted among: all rollouts, or the unsafe ones.",
             "all",
+            shown="Rollouts that xi is a share of",
         ),
-        Ask("bound", Choice(("exact", "product")), "exact, or product for the paper's.", "exact"),
+        Ask(
+            "bound",
+            Choice(("exact", "product")),
+            "exact, or product for the paper's.",
+            "exact",
+            shown="Kind of bound",
+        ),
         looks_ask("rollouts"),
         HORIZON,
         THRESHOLDS,
@@ -453,15 +461,4 @@ def certify_shield(  # noqa: PLR0913
     >>> found.threshold == certificate.threshold
     True
     """
-    asked = {
-        "xi": xi,
-        "delta": delta,
-        "rate": rate,
-        "bound": bound,
-        "looks": looks,
-        "horizon": horizon,
-        "group_thresholds": group_thresholds,
-        "small_groups": small_groups,
-    }
-    columns = {"score": score, "unsafe": unsafe, "final_score": final_score, "groups": groups}
-    return certify(CLAIM, columns, asked, data, rows)
+    return certify_passed(CLAIM, locals())

@@ -15,7 +15,7 @@ from pacbound.claims.assumptions import ASSUMED
 from pacbound.claims.claim import Cells, Procedure, wrong_draw
 from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
@@ -39,10 +39,6 @@ class Assumes(Form):
         if unknown is not None:
             raise CertificateError(f"{part.place(key)} holds {unknown!r}, which is not known.")
         return names
-
-    def write(self, value: tuple[str, ...]) -> Json:
-        """A list."""
-        return list(value)
 
     def schema(self) -> dict[str, Json]:
         """A list of names."""
@@ -112,6 +108,11 @@ class GradedForm(Form):
 _GRADED_KEYS = ("seed", "by", "scale", "ids")
 
 
+# More groups than this are mostly a column that names each row, and would not fit a certificate
+# that can be read.
+MOST_GROUPS = 1000
+
+
 def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, ...]:
     """What every document begins with, and what was asked for."""
     return (
@@ -126,8 +127,8 @@ def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, 
 
 # The remedy where every group that cannot be certified is too small, and others can be.
 LEAVE_OUT = (
-    'They have too few {unit} to pass, even if none {wrong}: small_groups="leave-out" leaves these '
-    "uncertified and can certify the others."
+    "These groups have too few {unit} to pass, even if none {wrong}: "
+    'small_groups="leave-out" leaves them uncertified and can certify the others.'
 )
 
 
@@ -145,6 +146,28 @@ def noted_labels(notes: Mapping[str, str], reference: str, hide: str) -> list[Se
     }
     verdict = notes.get(LABELS, "")
     return [Sentence(f"Note: {said[verdict]}")] if verdict in said else []
+
+
+def recounted(certificate: Any, verb: str) -> dict[str, Any]:
+    """How labels are counted again: those that were counted although they look unrelated, too."""
+    if certificate.values["scope"] == "overlapping-groups":
+        raise InvalidTypeError(
+            "The groups of this certificate overlap, and a table has one group for each row: pass "
+            f"the groups to {verb} again, and compare `counts_digest`."
+        )
+    unrelated = certificate.provenance.notes.get(LABELS) == "unrelated"
+    return {"unrelated_labels": True} if unrelated else {}
+
+
+def too_many_groups(tally: Tally) -> str | None:
+    """That there are more groups than a certificate may have, in a sentence."""
+    if len(tally.groups) <= MOST_GROUPS:
+        return None
+    return (
+        f"{len(tally.groups):,} groups of {tally.rows:,} rows are more than a certificate may "
+        f"have: expected at most {MOST_GROUPS:,}. If the column names each row, name one of "
+        "groups."
+    )
 
 
 def small_groups_conflict(asked: Values, scope: str, shared: str | None = None) -> str | None:

@@ -53,7 +53,7 @@ from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import share_by_threshold
-from pacbound.forms import Ask, GridPoint, Whole, allowed_rate
+from pacbound.forms import Ask, Threshold, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.threshold import (
     SLOW,
@@ -218,7 +218,7 @@ class ThresholdClaim(Claim[C]):
                 DRAWN,
                 tables_field(
                     *self.counted_fields(question),
-                    Field("threshold", GridPoint(TOP)),
+                    Field("threshold", Threshold(TOP)),
                     Field("allowed", Whole(-1)),
                     agree=self.agree_table,
                 ),
@@ -397,7 +397,7 @@ class ThresholdClaim(Claim[C]):
 
     def thresholds(self, certificate: C) -> dict[str, Json]:
         """The threshold, or that of each group."""
-        values, write = certificate.values, GridPoint(TOP).write
+        values, write = certificate.values, Threshold(TOP).write
         common = values["scope"] == "top" or values["group_thresholds"] == "common"
         if common and not left_out(values):
             return {"threshold": write(common_threshold(certificate))}
@@ -496,8 +496,9 @@ class ThresholdClaim(Claim[C]):
 
     def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002
         """The threshold, and what would be acted on, at other rates and deltas."""
-        names = ("Threshold", *(words for _, words in self.curves), "Allowed")
-        return Explorable(self.asks[0].name, names, self._reading, self.curves[-1][1], whole=True)
+        shown = [f"{words[:1].upper()}{words[1:]}" for _, words in self.curves]
+        names = ("Threshold", *shown, "Allowed against the claim")
+        return Explorable(self.asks[0].name, names, self._reading, shown[-1], whole=True)
 
     def _reading(self, certificate: C, rate: float | None, delta: float) -> Reading:
         try:
@@ -529,11 +530,16 @@ class ThresholdClaim(Claim[C]):
         filled = quantities(self, certificate)
         own = certificate.values.get("group_thresholds") == "own"
         decided = [] if own else [("Threshold", filled["threshold"].text)]
-        kept = [("Events seen", "events"), ("Events allowed", "allowed"), ("Trials", "trials")]
+        words = self._procedure(certificate).words
+        kept = {"events": "Counted against the claim", "allowed": "Allowed against the claim"}
+        rows, *asked = super().numbers(certificate)
+        if filled["trials"] != filled["n"]:
+            asked = [(f"Of these, {words.unit}", filled["trials"].text), *asked]
         return [
-            *super().numbers(certificate),
+            (f"{words.rows.capitalize()} counted", rows[1]),
+            *asked,
             *decided,
-            *((name, filled[key].text) for name, key in kept),
+            *((name, filled[key].text) for key, name in kept.items()),
         ]
 
     def _outcome(self, certificate: C, place: int | Literal["all"]) -> str:

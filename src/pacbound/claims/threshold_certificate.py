@@ -366,9 +366,7 @@ class ThresholdCertificate(Certificate):
         return (cells / TOP, *shares)
 
 
-def group_names(
-    certificate: ThresholdCertificate, groups: Any, rows: int, **given: Any
-) -> NDArray[np.str_] | None:
+def group_names(certificate: Any, groups: Any, rows: int, **given: Any) -> NDArray[np.str_] | None:
     """The group of each of so many rows, beside the column that was given; None if not passed."""
     if groups is None:
         return None

@@ -43,6 +43,7 @@ from pacbound.claims.tables import (
     scope_field,
     tables_field,
 )
+from pacbound.claims.threshold_certificate import group_names
 from pacbound.claims.walk_words import WalkWords, quantities, said
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -51,7 +52,7 @@ from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import rate_by_coverage
-from pacbound.forms import REQUIRED, Ask, GridPoint, allowed_rate
+from pacbound.forms import REQUIRED, Ask, Threshold, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed
@@ -59,7 +60,7 @@ from pacbound.procedures.threshold import TOP
 from pacbound.says import Says, Sentence, Value
 from pacbound.stats.arguments import exact_sum, is_one_of, real_number
 from pacbound.stats.binomial import bonferroni_level
-from pacbound.tally.columns import QUALITY, as_names, as_scores, same_length, same_rows
+from pacbound.tally.columns import QUALITY, as_scores
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
 from pacbound.watch import LossWatch
@@ -196,17 +197,11 @@ class WalkCertificate(Certificate):
         """Which rows reach the threshold, of their group where there are groups."""
         self.require_verified()
         scores = as_scores(given, name)
-        if not self.groups:
-            if groups is not None:
-                raise InvalidTypeError("The certificate has no groups: leave groups out.")
-            return np.asarray(scores >= self.values["tables"][0]["threshold"])
-        if groups is None:
+        if groups is None and self.groups:
             raise InvalidTypeError(
                 f"The certificate has {len(self.groups)} groups: pass the group of each row."
             )
-        same_rows(**{name: given, "groups": groups})
-        names = as_names(groups, "groups").astype(np.str_)
-        same_length(**{name: scores, "groups": names})
+        names = group_names(self, groups, len(scores), **{name: given})
         (column,) = self.by.row_rule(self).of_arrays([scores], names).values()
         return np.asarray(column, dtype=np.bool_)
 
@@ -308,7 +303,7 @@ class WalkClaim(Claim[C]):
                 tables_field(
                     *([Field("starts", Starts(), counted=True)] if pooled else []),
                     Field("counts", counts, counted=True),
-                    Field("threshold", GridPoint(TOP)),
+                    Field("threshold", Threshold(TOP)),
                     Field("claimed", CellRanges()),
                 ),
             ),

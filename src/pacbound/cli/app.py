@@ -7,7 +7,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -147,12 +147,24 @@ class Commands(TyperGroup):
                 formatter.write_dl([(f"{name:{width}}", says) for name, says in group.items()])
 
 
+# What to type where a command reads one table.
+_JOIN: Final = (
+    "compare and cascade join two files by an id; this command reads one table. Join the files "
+    "first: python -c \"import duckdb; duckdb.sql('''COPY (FROM 'a.jsonl' JOIN 'b.jsonl' USING "
+    "(id)) TO 'joined.parquet' ''')\""
+)
+
+
 def _add_hint(error: Any) -> None:
     """Name the commands beside this one that have the option, or the option that it goes into."""
     takes_about = any("--about" in one.opts for one in error.ctx.command.params)
     if takes_about and error.option_name in _ABOUT:
         error.possibilities = None
         error.message += f". Expected: --about {error.option_name[2:]}=TEXT."
+        return
+    if error.option_name == "--id":
+        error.possibilities = None
+        error.message += f". {_JOIN}"
         return
     near = {error.ctx.command.name, error.ctx.parent.command.name} & PARTS.keys()
     having = [

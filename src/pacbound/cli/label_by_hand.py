@@ -111,7 +111,7 @@ class _ByHand:
         return False
 
     def _meant(self, answer: str) -> Any:
-        """The class, or the grades, that are meant; None if none is, and then it is said why."""
+        """The class or the grades that were typed; None, after a message, if they are not valid."""
         if answer == UNDO:
             what = self._menu.what
             typer.echo(f"There is nothing to take back: a {what} stays once the next one is typed.")
@@ -194,7 +194,7 @@ class _Menu:
         self._keys = self._names if is_named else numbered
 
     def meant(self, answer: str) -> Class | None:
-        """The class that is meant; None if none is."""
+        """The class that was typed; None if there is no such class."""
         if answer.startswith(_MARK):
             return self._names.get(answer[1:]) if answer.startswith(2 * _MARK) else None
         return self._keys.get(answer, self._names.get(answer, self._new(answer)))
@@ -247,7 +247,7 @@ class _Grades:
         self.wanted = " ".join(names)
 
     def meant(self, answer: str) -> Any:
-        """The grades that are meant; None if not all of them are on the scale."""
+        """The grades that were typed; None if not all of them are on the scale."""
         try:
             found = [float(part) for part in answer.replace(",", " ").split()]
         except ValueError:

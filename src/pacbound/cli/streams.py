@@ -130,9 +130,9 @@ def guarded_streams() -> Iterator[None]:
 def delivered(code: int) -> int:
     """The exit code of what ended with `code`, once its output was handed over.
 
-    A verdict, an error or a signal stays what it is, whatever became of the output. Success whose
-    output went missing is none: 141 where whoever read it went away, as for every command that a
-    closed pipe ends; 2 where the disk is full or the output is closed.
+    A verdict, an error or a signal stays what it is, whatever became of the output. A success
+    whose output was lost becomes 141 if the reader went away, as for every command that a closed
+    pipe ends, and 2 if the disk is full or the output is closed.
     """
     output = sys.stdout
     if not isinstance(output, GuardedStream):

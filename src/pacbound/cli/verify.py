@@ -74,13 +74,15 @@ def verify(
     --require-all-groups, --kind, --max-xi or --max-delta, or has other counts than --data, whatever
     the others are.
     """
-    gates = Gates.of(
-        certified=require_certified,
-        all_groups=require_all_groups,
-        kinds=kind,
-        xi=max_xi,
-        delta=max_delta,
-    )
+    unknown = next((one for one in kind or [] if one not in KINDS), None)
+    if unknown is not None:
+        raise InvalidValueError(
+            f"--kind {printable(unknown)} is not a kind of certificate: expected one of "
+            f"{', '.join(sorted(KINDS))}."
+        )
+    xi = None if max_xi is None else _as_written(tolerated_rate(max_xi))
+    delta = None if max_delta is None else _as_written(failure_probability(max_delta))
+    gates = Gates(require_certified, require_all_groups, tuple(kind or ()), xi, delta)
     recount = _recount(data, column, rows, len(certificates))
     codes = {
         _verified(path, gates, recount, patient=patient, as_json=as_json) for path in certificates
@@ -213,32 +215,6 @@ class Gates:
     xi: Decimal | None
     delta: Decimal | None
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        certified: bool,
-        all_groups: bool,
-        kinds: list[str] | None,
-        xi: float | None,
-        delta: float | None,
-    ) -> Gates:
-        """The gates that options ask for, if they are kinds and rates that there can be."""
-        unknown = next((kind for kind in kinds or [] if kind not in KINDS), None)
-        if unknown is not None:
-            raise InvalidValueError(
-                f"--kind {printable(unknown)} is not a kind of certificate: expected one of "
-                f"{', '.join(sorted(KINDS))}."
-            )
-        return cls(
-            certified,
-            all_groups,
-            tuple(kinds or ()),
-            # Compared as people write them: 1 - 0.95 is 0.05 here, and not a little more.
-            None if xi is None else Decimal(repr(tolerated_rate(xi))),
-            None if delta is None else Decimal(repr(failure_probability(delta))),
-        )
-
     def closed(self, certificate: Certificate) -> list[str]:
         """A line for each demand that a certificate, which verifies, does not meet."""
         lines = []
@@ -257,10 +233,15 @@ class Gates:
                 f"{found}, and --max-xi asks for at most {self.xi}"
                 for found in _above(certificate, self.xi)
             ]
-        delta = Decimal(repr(certificate.delta))
+        delta = _as_written(certificate.delta)
         if self.delta is not None and delta > self.delta:
             lines.append(f"delta = {delta}, and --max-delta asks for at most {self.delta}")
         return lines
+
+
+def _as_written(number: float) -> Decimal:
+    """A number as people write it: 1 - 0.95 is 0.05 then, and not a little more."""
+    return Decimal(repr(float(number)))
 
 
 def _uncertified(certificate: Certificate) -> list[str]:
@@ -284,9 +265,9 @@ def _above(certificate: Certificate, most: Decimal) -> list[str]:
         ]
     claim = certificate.claim()
     if "target" in claim:
-        missed = 1 - Decimal(repr(float(claim["target"])))
+        missed = 1 - _as_written(claim["target"])
         return [f"target = {claim['target']} lets {missed} go wrong"] if missed > most else []
     if "xi" not in claim:
         return [f"a {certificate.kind} claims no xi"]
-    xi = Decimal(repr(float(claim["xi"])))
+    xi = _as_written(claim["xi"])
     return [f"xi = {xi}"] if xi > most else []

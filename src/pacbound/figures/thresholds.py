@@ -299,7 +299,7 @@ def rates_of_drives(
     places, total = np.arange(1.0, len(thresholds) + 1), np.asarray(rollouts, dtype=np.float64)
     seen, most = np.asarray(unsafe) / total, np.asarray(allowed) / total
     passes = most >= 0
-    marks: list[Mark] = [Level(xi, "certified", f"asked for: {xi:.4g}")]
+    marks: list[Mark] = [Level(xi, "certified", f"asked for: {100 * xi:.4g} %")]
     if passes.any():
         marks.append(
             Flats(

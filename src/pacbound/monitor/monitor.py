@@ -307,8 +307,8 @@ class Monitor(SavedMonitor):
       claim, and a row in several groups, passed as a mapping from each group to flags, is a label
       in each of them.
     - false alarms: `score` and `positive`. Only negatives are labels; each whose score is at or
-      above the threshold is a loss. A certificate about rollouts is not monitored: whether one that
-      the shield stopped would have been safe is never seen.
+      above the threshold is a loss. False alarms of rollouts are not monitored: nobody sees whether
+      a rollout that the shield stopped would have been safe.
     - precision: `score` and `positive`. Only rows whose score is at or above the threshold are
       labels; each that is negative is a loss. Rows that are not flagged may be left out.
     - prediction sets: `probability` and `label`. Each set that misses the true label is a loss.
@@ -458,8 +458,8 @@ class Monitor(SavedMonitor):
         Returns
         -------
         Alarm or None
-            The first alarm that rang among these rows. On the first clock an alarm stays rung: it
-            is returned from then on.
+            The first alarm that rang among these rows. On the first clock an alarm never ends:
+            every later call returns it again.
 
         Raises
         ------

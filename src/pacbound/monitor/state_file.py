@@ -269,20 +269,13 @@ def _sorted(classes: Iterable[Class]) -> list[Class]:
 def _read_classes(part: Reader) -> ClassesSeen:
     predicted = part.mapping("predicted")
     evidence = Evidence(
-        {model: set(_classes_at(predicted, model)) for model in predicted.names()},
-        set(_classes_at(part, "labelled")),
+        {model: set(predicted.classes(model)) for model in predicted.names()},
+        set(part.classes("labelled")),
         _counts_at(part, "unmatched"),
         _counts_at(part, "gained"),
         part.optional_text("slow"),
     )
     return ClassesSeen(part.count("rows"), evidence)
-
-
-def _classes_at(part: Reader, key: str) -> list[Class]:
-    found = part.raw(key)
-    if not isinstance(found, list) or not all(type(one) in (int, str) for one in found):
-        raise CertificateError(f"{part.place(key)} is not a list of classes.")
-    return found
 
 
 def _counts_at(part: Reader, key: str) -> Counter[Class]:

@@ -22,7 +22,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
 from pacbound.measure import Measure
 from pacbound.planning.plan import PilotPlan, PlanPoint
-from pacbound.sources import Progress
+from pacbound.sources.batches import Progress, require_progress
 from pacbound.stats.arguments import (
     claimed_delta,
     generator,
@@ -146,8 +146,7 @@ def plan_from_pilot(  # noqa: PLR0913
     >>> [(point.rows, round(point.labels, -1), round(point.value, 1)) for point in plan.points]
     [(1000, 160.0, 0.6), (4000, 640.0, 0.7)]
     """
-    if progress is not None and not callable(progress):
-        raise InvalidTypeError(f"progress={progress!r} is not a function of the share done.")
+    require_progress(progress)
     level = claimed_delta(delta)
     measure, kind = _checked_measure(pilot, claim), claim or pilot.kind
     subject = measure.subject or subject_of(kind)

@@ -129,7 +129,7 @@ class Runs:
         return Runs(self.tops[kept], self.answered[kept], self.errors[kept])
 
     def scaled(self, rows: int) -> Runs:
-        """About what so many rows of the same kind would be: answers rounded down, errors up."""
+        """The counts scaled to `rows` rows: answers rounded down, errors up."""
         factor = rows / self.rows
         errors = np.ceil(self.errors * factor).astype(np.int64)
         answered = np.maximum(np.floor(self.answered * factor).astype(np.int64), errors)

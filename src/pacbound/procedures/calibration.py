@@ -78,6 +78,7 @@ def cell_intervals(
     correction: Correction,
     side: Side,
     overlapping: bool,
+    stored: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Floats]:
     """Lower and upper bounds for (tables, cells) of counts; all hold together with probability at
     least 1 - `delta`.
@@ -85,11 +86,14 @@ def cell_intervals(
     Tables over disjoint rows share one budget over all their non-empty cells. `overlapping` tables,
     in which a row may be counted more than once, are not independent: each gets an equal share of
     delta (Bonferroni) and spends it within. An empty cell has the interval [0, 1].
+
+    Another SciPy computes other last digits. So a `stored` bound stays where its tail shows that it
+    is a bound of these counts; what is accepted is said at the top of this file.
     """
     check_options(correction, side)
-    levels = _levels(trials > 0, delta, correction, overlapping=overlapping)
     lower, upper = np.zeros(trials.shape), np.ones(trials.shape)
     seen = trials > 0
+    levels = _levels(seen, delta, correction, overlapping=overlapping)
     hits, attempts, level = successes[seen], trials[seen], levels[seen]
     if side == "both":
         lower[seen], upper[seen] = binomial_interval(hits, attempts, delta=level)
@@ -97,40 +101,13 @@ def cell_intervals(
         lower[seen] = binomial_lower(hits, attempts, delta=level)
     else:
         upper[seen] = binomial_upper(hits, attempts, delta=level)
+    if stored is not None:
+        levels = levels / 2.0 if side == "both" else levels
+        for own, found, is_upper in zip(stored, (lower, upper), (False, True), strict=True):
+            moved = seen & (own != found) & (side != ("lower" if is_upper else "upper"))
+            counts = own[moved], successes[moved], trials[moved], levels[moved]
+            found[moved] = np.where(are_bounds(*counts, upper=is_upper), own[moved], found[moved])
     return lower, upper
-
-
-def checked_intervals(
-    stored: tuple[Floats, Floats],
-    trials: Integers,
-    successes: Integers,
-    *,
-    delta: float,
-    correction: Correction,
-    side: Side,
-    overlapping: bool,
-) -> tuple[Floats, Floats]:
-    """The `stored` bounds where their tails show that they are bounds of these counts, and
-    elsewhere those of `cell_intervals`.
-
-    Another SciPy computes other last digits. What is accepted in their place is said
-    at the top of this file.
-    """
-    computed = cell_intervals(
-        trials,
-        successes,
-        delta=delta,
-        correction=correction,
-        side=side,
-        overlapping=overlapping,
-    )
-    level = _levels(trials > 0, delta, correction, overlapping=overlapping)
-    level = level / 2.0 if side == "both" else level
-    for own, found, upper in zip(stored, computed, (False, True), strict=True):
-        moved = (trials > 0) & (own != found) & (side != ("lower" if upper else "upper"))
-        counts = own[moved], successes[moved], trials[moved], level[moved]
-        found[moved] = np.where(are_bounds(*counts, upper=upper), own[moved], found[moved])
-    return computed
 
 
 def check_options(correction: object, side: object) -> None:

@@ -12,14 +12,15 @@ loss; `pacbound.procedures.cascade_partial` says why that is valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval, bonferroni_level, fixed_sequence
 from pacbound.stats.paired import (
@@ -29,18 +30,19 @@ from pacbound.stats.paired import (
     paired_test,
 )
 from pacbound.stats.planning import least_passing
-from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, of_exit
 from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 
 Bound = Literal["exact", "pair", "product"]
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]
 
-NAMES: dict[Bound, str] = {
-    "exact": "cascade/two-models/exact/1",
-    "pair": "cascade/two-models/pair/1",
-    "product": "cascade/two-models/product/1",
-}
+
+def by_bound(name: str) -> dict[Bound, str]:
+    """The names of a procedure by its bound, which stands in the place of {}."""
+    return {bound: name.format(bound) for bound in get_args(Bound)}
+
+
+NAMES = by_bound("cascade/two-models/{}/1")
 # The highest cell of the question's grid; a procedure of another grid would need another name.
 TOP = GRID.n_cells - 1
 
@@ -72,82 +74,15 @@ XI_ZERO_GRID = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Walk:
-    """The running counts of a cascade as its threshold falls.
-
-    At threshold cells[i] / 2^16, `exits` rows exit early, on `differ` of them the two models
-    differ, on `only_slow` of these only the slow model is right, on `only_fast` only the fast one
-    (c), and `unlabelled` of these have no label. The first step is the grid's top, 2^16.
+def walk_from_counts(cells: Integers, counts: Integers) -> JointWalk:
+    """The walk from the top down to each occupied cell, from these in rising order and the counts
+    of their outcomes.
     """
-
-    cells: Integers
-    exits: Integers
-    differ: Integers
-    only_slow: Integers
-    only_fast: Integers
-    unlabelled: Integers
-
-    @classmethod
-    def from_counts(cls, cells: Integers, counts: Integers) -> Walk:
-        """From the occupied cells in rising order and their counts of agree, only_fast, only_slow,
-        neither and unlabelled; the last may be left out if there are none.
-        """
-        falling, table = cells[::-1], of_exit(counts, 0, 1)[::-1]
-        if not len(falling) or falling[0] != TOP:
-            falling, table = (
-                np.concatenate(([TOP], falling)),
-                np.concatenate((np.zeros((1, table.shape[1]), dtype=np.int64), table)),
-            )
-        running = np.cumsum(table, axis=0)
-        return cls(
-            falling,
-            running.sum(axis=1),
-            running[:, ONLY_FAST:].sum(axis=1),
-            running[:, ONLY_SLOW],
-            running[:, ONLY_FAST],
-            running[:, UNLABELLED],
-        )
-
-    @property
-    def losses(self) -> Integers:
-        """Rows that count as lost (b): those that are, and those without a label."""
-        return self.only_slow + self.unlabelled
-
-    def take(self, steps: Integers | slice) -> Walk:
-        """The walk at some of its steps."""
-        return Walk(
-            self.cells[steps],
-            self.exits[steps],
-            self.differ[steps],
-            self.only_slow[steps],
-            self.only_fast[steps],
-            self.unlabelled[steps],
-        )
-
-    def at(self, cells: Integers) -> Walk:
-        """The walk at any cells of the grid: the counts are those of the last step at or above
-        each.
-        """
-        return replace(
-            self.take(np.searchsorted(-self.cells, -cells, side="right") - 1), cells=cells
-        )
-
-    def changes(self) -> Walk:
-        """The first step, and each at which a count that the tests look at changes."""
-        judged = np.column_stack([self.differ, self.losses, self.only_fast])
-        return self.take(
-            np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=0) != 0).any(axis=1))))
-        )
-
-    def judged_by(self, bound: Bound) -> Walk:
-        """The walk with the counts that `bound` looks at: only the product looks at rows that
-        differ to no effect.
-        """
-        return self if bound == "product" else replace(self, differ=self.losses + self.only_fast)
-
-    def __len__(self) -> int:
-        return len(self.cells)
+    falling, (answered,) = cells[::-1], answered_at_exits(counts, 1)
+    running = np.cumsum(np.array(answered)[:, ::-1], axis=1)
+    if not len(falling) or falling[0] != TOP:
+        falling, running = np.append(TOP, falling), np.pad(running, ((0, 0), (1, 0)))
+    return JointWalk(falling[None], *running[:, None])
 
 
 @dataclass(frozen=True)
@@ -182,14 +117,17 @@ class CascadeRefusal:
 
 @dataclass(frozen=True)
 class CascadeDecision:
-    """The lowest cell that passed (None: refused), and the walk down to the first failure."""
+    """The thresholds in cells of the grid (None: refused), which walk they end, and all walks down
+    to their first failure.
+    """
 
-    cell: int | None
-    walk: Walk
+    cells: tuple[int, ...] | None
+    chosen: int
+    walks: tuple[JointWalk, ...]
     refusal: CascadeRefusal | None
 
 
-def decide(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
+def decide(walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
     """Walk down the grid and keep the last threshold before the first failure.
 
     With probability at least 1 - `delta` the cascade at that threshold loses at most `xi` accuracy
@@ -201,20 +139,20 @@ def decide(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> Casc
         )
     if xi == 0:
         return _decide_without_loss(walk, n, delta)
-    changes = walk.changes()
+    changes = walk.take(walk.changes())
     passed = _leading_passes(changes, _test(n, xi, delta, bound))
-    seen = changes.cells[: passed + 1]
+    seen = changes.cells[0, : passed + 1]
     if passed == 0:
-        return CascadeDecision(
-            None, walk.at(seen), refusal_at_top(walk.at(seen), n, xi=xi, delta=delta, bound=bound)
-        )
+        top = walk.at(seen)
+        refusal = refusal_at_top(top, n, xi=xi, delta=delta, bound=bound)
+        return CascadeDecision(None, 0, (top,), refusal)
     # Between two changes the verdict stays the same, so the last threshold to pass lies just above
     # the cell that fails.
     lowest = 0 if passed == len(changes) else int(seen[-1]) + 1
-    return CascadeDecision(lowest, walk.at(np.unique([*seen, lowest])[::-1]), None)
+    return CascadeDecision((lowest,), 0, (walk.at(np.unique([*seen, lowest])[::-1]),), None)
 
 
-def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
+def _leading_passes(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int:
     """Steps before the first failure; later ones are tested only in growing blocks, as long as all
     before them pass.
     """
@@ -227,70 +165,71 @@ def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
     return len(walk)
 
 
-def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[Walk], Passes]:
+def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
     if bound == "product":
         return lambda walk: product_bound(walk, n, delta) <= xi
     return lambda walk: _paired_passes(walk, n, xi, delta, bound)
 
 
-def _paired_passes(walk: Walk, n: int, xi: float, delta: float, bound: PairedBound) -> Passes:
+def _paired_passes(walk: JointWalk, n: int, xi: float, delta: float, bound: PairedBound) -> Passes:
     """Whether each step passes, up to the first that does not.
 
     Between two rises of the losses only gains come in, and more of them never make a step fail. So
     the test is asked where losses rise, and its verdict holds until they rise again.
     """
     rises = np.flatnonzero(np.diff(walk.losses, prepend=walk.losses[0] - 1))
-    gains = np.minimum.reduceat(walk.only_fast, rises)
+    gains = np.minimum.reduceat(walk.gains, rises)
     passes = paired_test(walk.losses[rises], gains, n, xi=xi, delta=delta, bound=bound)
     return np.repeat(passes, np.diff(rises, append=len(walk)))
 
 
-def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
+def product_bound(
+    walk: JointWalk, n: int, delta: float, *, used: int | None = None
+) -> NDArray[np.float64]:
     """The paper's bound on the loss with its misprint mended: (1 - c_lo) r_up - (1 - c'_up) r_lo,
-    each interval at delta/3.
+    summed over exits, or over the first `used`. Each exit has an equal share of delta, and each of
+    its intervals a third of that.
     """
-    level = bonferroni_level(delta, 3)
-    rate_low, rate_high = binomial_interval(walk.differ, n, delta=level)
-    fast_low, _ = binomial_interval(walk.only_fast, walk.differ, delta=level)
-    _, slow_high = binomial_interval(walk.losses, walk.differ, delta=level)
+    level = bonferroni_level(bonferroni_level(delta, len(walk.cells)), 3)
+    differ, gains = walk.differ[:used], walk.only_fast[:used]
+    rate_low, rate_high = binomial_interval(differ, n, delta=level)
+    fast_low, _ = binomial_interval(gains, differ, delta=level)
+    _, slow_high = binomial_interval(walk.lost[:used], differ, delta=level)
     # One unit in the last place, three times over, covers the rounding of the sums and products.
     bound = (1 - fast_low) * rate_high - (1 - slow_high) * rate_low
-    return np.asarray(bound + 4 * np.finfo(float).eps)
+    return np.asarray((bound + 4 * np.finfo(float).eps).sum(axis=0))
 
 
-def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
+def _decide_without_loss(walk: JointWalk, n: int, delta: float) -> CascadeDecision:
     tried, passed = tried_without_loss(walk, delta)
     passes = np.flatnonzero(passed)
     if passes.size:
-        return CascadeDecision(XI_ZERO_GRID[passes[-1]], tried, None)
-    return CascadeDecision(
-        None, tried, CascadeRefusal("no-loss", {"tried": len(XI_ZERO_GRID), "n": n})
-    )
+        return CascadeDecision((XI_ZERO_GRID[passes[-1]],), 0, (tried,), None)
+    refusal = CascadeRefusal("no-loss", {"tried": len(XI_ZERO_GRID), "n": n})
+    return CascadeDecision(None, 0, (tried,), refusal)
 
 
-def tried_without_loss(walk: Walk, delta: float) -> tuple[Walk, Passes]:
+def tried_without_loss(walk: JointWalk, delta: float) -> tuple[JointWalk, Passes]:
     """For xi = 0: McNemar's test at each threshold of a coarse grid fixed in advance, each at delta
     over their number.
     """
     level = bonferroni_level(delta, len(XI_ZERO_GRID))
     tried = walk.at(np.array(XI_ZERO_GRID))
-    return tried, np.asarray(mcnemar_test(tried.losses, tried.only_fast, delta=level))
+    return tried, np.asarray(mcnemar_test(tried.losses, tried.gains, delta=level))
 
 
-def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeRefusal:
+def refusal_at_top(
+    walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound
+) -> CascadeRefusal:
     """Why not even the highest threshold, the first step of `walk`, passes at the walk's own
     `delta`, and what would help.
     """
-    losses, gains = int(walk.losses[0]), int(walk.only_fast[0])
+    losses, gains = int(walk.losses[0]), int(walk.gains[0])
+    differ, unlabelled = int(walk.differ[:, 0].sum()), int(walk.unlabelled[:, 0].sum())
     hopeless = losses > 0 and losses - gains >= xi * n
-    needed = (
-        None
-        if hopeless
-        else _rows_needed(losses, gains, int(walk.differ[0]), max(n, 1), xi, delta, bound)
-    )
+    needed = None if hopeless else _rows_needed(losses, gains, differ, max(n, 1), xi, delta, bound)
     if losses == 0:
         return CascadeRefusal("too-few", {"n": n, "xi": xi, "delta": delta}, needed)
-    unlabelled = int(walk.unlabelled[0])
     numbers = {"losses": losses, "gains": gains, "n": n, "xi": xi, "unlabelled": unlabelled}
     code = "saturated" if needed is None else "nearly-saturated"
     return CascadeRefusal(code + "-unlabelled" * bool(unlabelled), numbers, needed)
@@ -310,17 +249,9 @@ def _rows_needed(
     # The pair stands in for "exact" here: it asks for a few more rows, but answers at once for any
     # number of them.
     def passes(rows: int) -> bool:
-        more = [
-            np.array([count])
-            for count in (
-                rows,
-                -(-differ * rows // n),
-                -(-losses * rows // n),
-                gains * rows // n,
-                0,
-            )
-        ]
+        up = -(-differ * rows // n), -(-losses * rows // n)
+        top = JointWalk(*(np.array([[count]]) for count in (TOP, rows, *up, gains * rows // n, 0)))
         test = _test(rows, xi, delta, "product" if bound == "product" else "pair")
-        return rows >= least and bool(test(Walk(np.array([TOP]), *more))[0])
+        return rows >= least and bool(test(top)[0])
 
     return least_passing(passes)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import Bound, CascadeRefusal
-from pacbound.procedures.cascade_paths import PathsDecision, step_test
+from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, by_bound
+from pacbound.procedures.cascade_paths import step_test
 from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
 from pacbound.stats.binomial import fixed_sequence
 from pacbound.stats.paired import mcnemar_test
@@ -33,11 +33,7 @@ from pacbound.tally.questions.cascade import grid_of
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]
 
-NAMES: dict[Bound, str] = {
-    "exact": "cascade/declared-front/exact/1",
-    "pair": "cascade/declared-front/pair/1",
-    "product": "cascade/declared-front/product/1",
-}
+NAMES = by_bound("cascade/declared-front/{}/1")
 # A sequence is no longer than the paths that are declared without a fold.
 MOST_STEPS = 1024
 
@@ -115,7 +111,7 @@ def walk_along(sequence: Integers, cells: Integers, counts: Integers, bound: Bou
 
 def decide(
     walk: JointWalk, declared: Declared, n: int, *, xi: float, delta: float, bound: Bound
-) -> PathsDecision:
+) -> CascadeDecision:
     """Walk the declared sequence and keep the last step before the first failure.
 
     With probability at least 1 - `delta` the cascade at that step's thresholds loses at most `xi`
@@ -132,8 +128,8 @@ def decide(
         )
     seen = walk.take(slice(0, passed + 1))
     if passed == 0:
-        return PathsDecision(None, 0, (seen,), _refusal(walk, n, xi, delta, bound))
-    return PathsDecision(tuple(walk.cells[:, passed - 1].tolist()), 0, (seen,), None)
+        return CascadeDecision(None, 0, (seen,), _refusal(walk, n, xi, delta, bound))
+    return CascadeDecision(tuple(walk.cells[:, passed - 1].tolist()), 0, (seen,), None)
 
 
 def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
@@ -161,14 +157,7 @@ def _passes_scaled(
     walk: JointWalk, n: int, rows: int, xi: float, delta: float, bound: Bound
 ) -> bool:
     """Whether so many rows would pass the first step at the rates of `n`."""
-
-    # Losses are rounded up and gains down, in Python's integers: the products leave int64.
-    def up(counts: Integers) -> Integers:
-        return np.array([[-(-count * rows // n)] for count in counts[:, 0].tolist()])
-
-    gains = np.array([[count * rows // n] for count in walk.only_fast[:, 0].tolist()])
-    counts = (up(walk.exits), up(walk.differ), up(walk.only_slow), gains, np.zeros_like(gains))
-    more = JointWalk(walk.cells[:, :1], *counts)
+    more = walk.scaled(n, rows)
     # A few rows cannot hold what was rounded up at each exit.
     if more.losses[0] + more.gains[0] > rows:
         return False

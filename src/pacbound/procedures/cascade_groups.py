@@ -55,8 +55,8 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, Walk
-from pacbound.procedures.cascade_paths import Passes, PathsDecision
+from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, by_bound
+from pacbound.procedures.cascade_paths import Passes
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.binomial import (
     binomial_upper,
@@ -68,29 +68,13 @@ from pacbound.stats.binomial import (
 Integers = NDArray[np.int64]
 Shared = Literal["common", "own"]
 Method = Literal["walk", "paths"]
-Decisions = tuple[PathsDecision, ...]
+Decisions = tuple[CascadeDecision, ...]
 
 NAMES: dict[tuple[Shared, Method], dict[Bound, str]] = {
-    ("common", "walk"): {
-        "exact": "cascade/groups/common/two-models/exact/1",
-        "pair": "cascade/groups/common/two-models/pair/1",
-        "product": "cascade/groups/common/two-models/product/1",
-    },
-    ("common", "paths"): {
-        "exact": "cascade/groups/common/seven-paths/exact/1",
-        "pair": "cascade/groups/common/seven-paths/pair/1",
-        "product": "cascade/groups/common/seven-paths/product/1",
-    },
-    ("own", "walk"): {
-        "exact": "cascade/groups/own/two-models/exact/1",
-        "pair": "cascade/groups/own/two-models/pair/1",
-        "product": "cascade/groups/own/two-models/product/1",
-    },
-    ("own", "paths"): {
-        "exact": "cascade/groups/own/seven-paths/exact/1",
-        "pair": "cascade/groups/own/seven-paths/pair/1",
-        "product": "cascade/groups/own/seven-paths/product/1",
-    },
+    ("common", "walk"): by_bound("cascade/groups/common/two-models/{}/1"),
+    ("common", "paths"): by_bound("cascade/groups/common/seven-paths/{}/1"),
+    ("own", "walk"): by_bound("cascade/groups/own/two-models/{}/1"),
+    ("own", "paths"): by_bound("cascade/groups/own/seven-paths/{}/1"),
 }
 
 
@@ -107,8 +91,7 @@ class GroupRows:
         n = int(counts.sum())
         if cells.shape[1] > 1:
             return cls(n, cascade_paths.walks_from_counts(cells, counts, bound))
-        walk = Walk.from_counts(cells[:, 0], counts).judged_by(bound)
-        return cls(n, (JointWalk.of_two_models(walk),))
+        return cls(n, (cascade.walk_from_counts(cells[:, 0], counts).judged_by(bound),))
 
     def with_gains(self) -> GroupRows:
         """The rows as they would be if all without a label were gains."""
@@ -178,47 +161,38 @@ def _lacking(n: int, refusal: CascadeRefusal | None) -> float:
     return np.inf if refusal is None or refusal.needed is None else float(refusal.needed - n)
 
 
-def decide_alone(group: GroupRows, asked: Asked, costs: tuple[float, ...]) -> PathsDecision:
+def decide_alone(group: GroupRows, asked: Asked, costs: tuple[float, ...]) -> CascadeDecision:
     """The thresholds of one group, or of all rows, at the full delta."""
     if len(group.walks) > 1:
         return cascade_paths.decide(group.walks, group.n, **asked, costs=costs)
-    decision = cascade.decide(group.walks[0].of_exit(0), group.n, **asked)
-    return _of_walk(decision.walk, decision.cell, decision.refusal)
-
-
-def _of_walk(walk: Walk, cell: int | None, refusal: CascadeRefusal | None = None) -> PathsDecision:
-    cells = None if cell is None else (cell,)
-    return PathsDecision(cells, 0, (JointWalk.of_two_models(walk),), refusal)
+    return cascade.decide(group.walks[0], group.n, **asked)
 
 
 def _one_walk(groups: Sequence[GroupRows], asked: Asked) -> Decisions:
     """Two models: down to the highest of the thresholds at which the groups would stop alone."""
-    walks = [group.walks[0].of_exit(0) for group in groups]
-    alone = [
-        cascade.decide(walk, group.n, **asked) for walk, group in zip(walks, groups, strict=True)
-    ]
-    ends = [decision.cell for decision in alone if decision.cell is not None]
+    alone = [cascade.decide(group.walks[0], group.n, **asked) for group in groups]
+    ends = [decision.cells[0] for decision in alone if decision.cells is not None]
     if len(ends) < len(alone):
         top = np.array([cascade.TOP])
         return tuple(
-            _of_walk(walk.at(top), None, decision.refusal)
-            for walk, decision in zip(walks, alone, strict=True)
+            replace(decision, cells=None, walks=(group.walks[0].at(top),))
+            for group, decision in zip(groups, alone, strict=True)
         )
     lowest = max(ends)
     return tuple(
-        _of_walk(_down_to(lowest, walk, decision), lowest)
-        for walk, decision in zip(walks, alone, strict=True)
+        CascadeDecision((lowest,), 0, (_down_to(lowest, group.walks[0], decision),), None)
+        for group, decision in zip(groups, alone, strict=True)
     )
 
 
-def _down_to(lowest: int, walk: Walk, alone: CascadeDecision) -> Walk:
+def _down_to(lowest: int, walk: JointWalk, alone: CascadeDecision) -> JointWalk:
     """What is to be kept of the walk of a group that ends at `lowest` with all others: its changes
     until then, and its first failure if it is the one that ends it.
     """
-    if alone.cell == lowest:
-        return alone.walk
-    before = alone.walk.cells[alone.walk.cells > lowest]
-    return walk.at(np.array([*before, lowest]))
+    if alone.cells == (lowest,):
+        return alone.walks[0]
+    kept = alone.walks[0].cells[0]
+    return walk.at(np.array([*kept[kept > lowest], lowest]))
 
 
 def _along_paths(
@@ -240,7 +214,7 @@ def _along_paths(
     if not passed:
         least = int((failures == 0).sum(axis=0).argmin())
         return tuple(
-            PathsDecision(
+            CascadeDecision(
                 None,
                 least,
                 kept,
@@ -260,7 +234,7 @@ def _along_paths(
 
     chosen = min(passed, key=cost)
     cells = tuple(walks[0][chosen].path[:, ends[chosen]].tolist())
-    return tuple(PathsDecision(cells, chosen, kept, None) for kept in seen)
+    return tuple(CascadeDecision(cells, chosen, kept, None) for kept in seen)
 
 
 @dataclass(frozen=True)
@@ -340,15 +314,15 @@ def _without_loss(
     # Of two models the lowest threshold exits most, as for a cascade without groups.
     path, step = points[-1] if len(tried[0]) == 1 else min(points, key=cost)
     cells = tuple(tried[0][path].cells[:, step].tolist())
-    return tuple(PathsDecision(cells, path, walks, None) for walks in tried)
+    return tuple(CascadeDecision(cells, path, walks, None) for walks in tried)
 
 
 def _tried(group: GroupRows, delta: float) -> tuple[tuple[JointWalk, ...], NDArray[np.bool_]]:
     if len(group.walks) > 1:
         tried, passes = cascade_paths.tried_without_loss(group.walks, delta)
         return tried, np.stack(passes)
-    walk, passed = cascade.tried_without_loss(group.walks[0].of_exit(0), delta)
-    return (JointWalk.of_two_models(walk),), passed[None]
+    walk, passed = cascade.tried_without_loss(group.walks[0], delta)
+    return (walk,), passed[None]
 
 
 def _refused_without_loss(
@@ -359,7 +333,7 @@ def _refused_without_loss(
     """Every group that passes at the fewest of the declared points is to blame."""
     times = passes.sum(axis=(1, 2)).tolist()
     return tuple(
-        PathsDecision(
+        CascadeDecision(
             None,
             0,
             walks,

@@ -60,36 +60,27 @@ claimed while labels may still come is the loss, also as long as there is none.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade, cascade_paths
-from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, Walk
-from pacbound.procedures.cascade_paths import PathsDecision
+from pacbound.procedures.cascade import CascadeDecision, CascadeRefusal, by_bound
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.arguments import is_one_of
 
-Walked = TypeVar("Walked", Walk, JointWalk)
 # What xi bounds: the accuracy lost against the slow model, or the share of answers that differ from
 # its own.
 Claim = Literal["loss", "differ"]
 
-NAMES: dict[Bound, str] = {
-    "exact": "cascade/two-models/exact/partial-labels/1",
-    "pair": "cascade/two-models/pair/partial-labels/1",
-    "product": "cascade/two-models/product/partial-labels/1",
-}
-PATHS_NAMES: dict[Bound, str] = {
-    "exact": "cascade/seven-paths/exact/partial-labels/1",
-    "pair": "cascade/seven-paths/pair/partial-labels/1",
-    "product": "cascade/seven-paths/product/partial-labels/1",
-}
+NAMES = by_bound("cascade/two-models/{}/partial-labels/1")
+PATHS_NAMES = by_bound("cascade/seven-paths/{}/partial-labels/1")
 
 
-def with_gains(walk: Walked) -> Walked:
-    """The walk as it would be if every row without a label were a gain."""
+def with_gains(walk: JointWalk) -> JointWalk:
+    """The walk as it would be if every row without a label were a gain: what is decided from it is
+    the best that more labels could lead to.
+    """
     return replace(
         walk,
         only_fast=walk.only_fast + walk.unlabelled,
@@ -97,37 +88,12 @@ def with_gains(walk: Walked) -> Walked:
     )
 
 
-def best_possible(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
-    """The lowest threshold that more labels could lead to, for two models."""
-    return cascade.decide(with_gains(walk), n, xi=xi, delta=delta, bound=bound)
-
-
-def best_possible_paths(
-    walks: tuple[JointWalk, ...],
-    n: int,
-    *,
-    xi: float,
-    delta: float,
-    bound: Bound,
-    costs: tuple[float, ...],
-) -> PathsDecision:
-    """The cheapest thresholds that more labels could lead to, for more than two models."""
-    filled = tuple(map(with_gains, walks))
-    return cascade_paths.decide(filled, n, xi=xi, delta=delta, bound=bound, costs=costs)
-
-
-def settled(now: CascadeDecision | PathsDecision, best: CascadeDecision | PathsDecision) -> bool:
+def settled(now: CascadeDecision, best: CascadeDecision) -> bool:
     """Whether more labels cannot change the thresholds, by the present decision and the best
-    possible one of the same walks.
+    possible one.
     """
-    return _end(now) == _end(best)
-
-
-def _end(decision: CascadeDecision | PathsDecision) -> tuple[object, ...]:
-    """Where a decision ends: nowhere, at a cell, or at the cells of one of the paths."""
-    if isinstance(decision, CascadeDecision):
-        return (decision.cell,)
-    return (None,) if decision.cells is None else (decision.cells, decision.chosen)
+    same_walk = now.cells is None or now.chosen == best.chosen
+    return now.cells == best.cells and same_walk
 
 
 def checked_claim(claim: Any) -> Claim:
@@ -152,7 +118,7 @@ def refuse_labels(claim: Claim, labelled: int) -> None:
         )
 
 
-def about_answers(decision: PathsDecision, n: int, xi: float) -> PathsDecision:
+def about_answers(decision: CascadeDecision, n: int, xi: float) -> CascadeDecision:
     """The decision with a refusal that is about answers that differ, not about losses."""
     if decision.refusal is None:
         return decision

@@ -13,7 +13,7 @@ here for comparison (`decide_greedily`). A certificate made by it says so and is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -23,9 +23,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import Bound, CascadeRefusal, product_bound, refusal_at_top
+from pacbound.procedures.cascade import (
+    Bound,
+    CascadeDecision,
+    CascadeRefusal,
+    by_bound,
+    product_bound,
+    refusal_at_top,
+)
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along, along_each
-from pacbound.stats.arguments import real_number
+from pacbound.stats.arguments import real_numbers
 from pacbound.stats.binomial import bonferroni_level, fixed_sequence
 from pacbound.stats.paired import mcnemar_test, paired_test
 from pacbound.stats.planning import least_passing
@@ -33,16 +40,8 @@ from pacbound.stats.planning import least_passing
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]
 
-NAMES: dict[Bound, str] = {
-    "exact": "cascade/seven-paths/exact/1",
-    "pair": "cascade/seven-paths/pair/1",
-    "product": "cascade/seven-paths/product/1",
-}
-GREEDY_NAMES: dict[Bound, str] = {
-    "exact": "cascade/greedy/exact/1",
-    "pair": "cascade/greedy/pair/1",
-    "product": "cascade/greedy/product/1",
-}
+NAMES = by_bound("cascade/seven-paths/{}/1")
+GREEDY_NAMES = by_bound("cascade/greedy/{}/1")
 NO_PROOF = CascadeRefusal("no-proof")
 TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 STEPS = 1024
@@ -51,18 +50,6 @@ LARGEST_COST = 1e290
 
 # The steps of each path that are tried for xi = 0, where a walk from the top can never start.
 WITHOUT_LOSS = tuple(range(24, STEPS + 1, 50))
-
-
-@dataclass(frozen=True)
-class PathsDecision:
-    """The thresholds in cells of the grid (None: refused), which walk they end, and all walks down
-    to their first failures.
-    """
-
-    cells: tuple[int, ...] | None
-    chosen: int
-    walks: tuple[JointWalk, ...]
-    refusal: CascadeRefusal | None
 
 
 @lru_cache(maxsize=32)
@@ -93,7 +80,7 @@ def decide(
     delta: float,
     bound: Bound,
     costs: tuple[float, ...],
-) -> PathsDecision:
+) -> CascadeDecision:
     """Walk each path to its first failure and keep the cheapest end.
 
     With probability at least 1 - `delta` the cascade at the thresholds found loses at most `xi`
@@ -116,9 +103,9 @@ def decide(
             key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]),
         )
         refusal = refusal_at_start(walks[best], n, xi=xi, delta=level, bound=bound)
-        return PathsDecision(None, best, seen, refusal)
+        return CascadeDecision(None, best, seen, refusal)
     chosen = min(passed, key=lambda place: total_cost(walks[place].exits[:, ends[place]], n, costs))
-    return PathsDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
+    return CascadeDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
 
 
 def refusal_at_start(
@@ -127,31 +114,19 @@ def refusal_at_start(
     """Why the first step of `walk` fails at the walk's own `delta`; the product needs more rows
     than one exit would, having more intervals to pay for.
     """
-    refusal = refusal_at_top(walk.of_all_exits(), n, xi=xi, delta=delta, bound=bound)
+    refusal = refusal_at_top(walk, n, xi=xi, delta=delta, bound=bound)
     if bound != "product" or refusal.needed is None:
         return refusal
-    seen = max(n, 1)
 
     def passes(rows: int) -> bool:
-        # Losses are rounded up and gains down, in Python's integers: the products leave int64.
-        up = [
-            [-(-count * rows // seen) for count in part[:, 0].tolist()]
-            for part in (walk.exits, walk.differ, walk.only_slow + walk.unlabelled)
-        ]
-        down = [count * rows // seen for count in walk.only_fast[:, 0].tolist()]
-        more = [np.array(part)[:, None] for part in (*up, down, [0] * len(down))]
-        top = JointWalk(walk.cells[:, :1], *more)
-        return bool(step_test(rows, xi, delta, bound)(top)[0])
+        return bool(step_test(rows, xi, delta, bound)(walk.scaled(max(n, 1), rows))[0])
 
     return replace(refusal, needed=least_passing(passes))
 
 
 def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
     """`costs` as numbers that rise, one for each model."""
-    values = tuple(
-        real_number(cost, "costs", "a cost")
-        for cost in np.ravel(np.asarray(costs, dtype=object)).tolist()
-    )
+    values = real_numbers(costs, "costs", "a cost")
     if len(values) != models:
         raise InvalidValueError(
             f"costs has {len(values)} values for {models} models: pass what a row costs that each "
@@ -182,21 +157,10 @@ def total_cost(exits: Integers, n: int, costs: tuple[float, ...]) -> float:
 def step_test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
     """The test of every step of a walk, each at the full `delta`."""
     if bound == "product":
-        return lambda walk: joint_product_bound(walk, n, delta) <= xi
+        return lambda walk: product_bound(walk, n, delta) <= xi
     return lambda walk: np.asarray(
         paired_test(walk.losses, walk.gains, n, xi=xi, delta=delta, bound=bound)
     )
-
-
-def joint_product_bound(
-    walk: JointWalk, n: int, delta: float, *, used: int | None = None
-) -> NDArray[np.float64]:
-    """The paper's bound, its misprint mended: the sum over exits, each at an equal share of delta,
-    or over the first `used`.
-    """
-    share = bonferroni_level(delta, len(walk.cells))
-    exits = len(walk.cells) if used is None else used
-    return np.asarray(sum(product_bound(walk.of_exit(m), n, share) for m in range(exits)))
 
 
 def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes], exit_: int = 0) -> int:
@@ -260,7 +224,7 @@ def tried_without_loss(
 
 def _decide_without_loss(
     walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]
-) -> PathsDecision:
+) -> CascadeDecision:
     tried, passes = tried_without_loss(walks, delta)
     ends = [
         (total_cost(walk.exits[:, step], n, costs), place, int(step))
@@ -269,14 +233,14 @@ def _decide_without_loss(
     ]
     if ends:
         _, place, step = min(ends)
-        return PathsDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
+        return CascadeDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
     looks = len(walks) * len(WITHOUT_LOSS)
-    return PathsDecision(None, 0, tried, CascadeRefusal("no-loss", {"tried": looks, "n": n}))
+    return CascadeDecision(None, 0, tried, CascadeRefusal("no-loss", {"tried": looks, "n": n}))
 
 
 def decide_greedily(
     cells: Integers, counts: Integers, n: int, *, xi: float, delta: float, bound: Bound
-) -> PathsDecision:
+) -> CascadeDecision:
     """Lower each threshold in turn to the last cell before the first failure, those before it
     fixed, those after it unused.
     """
@@ -294,7 +258,7 @@ def decide_greedily(
 
 def decide_greedily_again(
     walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound
-) -> PathsDecision:
+) -> CascadeDecision:
     """The decision from the walks that a certificate keeps, one for each exit."""
     cells: list[int] = []
     kept = []
@@ -307,7 +271,7 @@ def decide_greedily_again(
         cells.append(int(walk.cells[m, end]) if end >= 0 else NEVER)
         kept.append(walk.take(steps_to_tell(walk, end)))
     taken = [m for m, cell in enumerate(cells) if cell != NEVER]
-    return PathsDecision(tuple(cells), taken[-1] if taken else 0, tuple(kept), NO_PROOF)
+    return CascadeDecision(tuple(cells), taken[-1] if taken else 0, tuple(kept), NO_PROOF)
 
 
 def _require_greedy(walk: JointWalk, exit_: int, chosen: list[int]) -> None:
@@ -328,5 +292,5 @@ def _greedy_test(
     exit_: int, n: int, xi: float, delta: float, bound: Bound
 ) -> Callable[[JointWalk], NDArray[np.bool_]]:
     if bound == "product":
-        return lambda walk: joint_product_bound(walk, n, delta, used=exit_ + 1) <= xi
+        return lambda walk: product_bound(walk, n, delta, used=exit_ + 1) <= xi
     return lambda walk: step_test(n, xi, bonferroni_level(delta, len(walk.cells)), bound)(walk)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.procedures.cascade import Bound, Walk
 from pacbound.tally.questions.cascade import MORE_MODELS as GRID
 from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, of_exit
 
@@ -40,26 +39,17 @@ class JointWalk:
     only_fast: Integers
     unlabelled: Integers
 
-    @classmethod
-    def of_two_models(cls, walk: Walk) -> JointWalk:
-        """The walk of a single exit."""
-        return cls(**{name: column[None] for name, column in vars(walk).items()})
-
-    def of_exit(self, exit_: int) -> Walk:
-        """One exit's part of the counts."""
-        return Walk(**{name: column[exit_] for name, column in vars(self).items()})
-
-    def of_all_exits(self) -> Walk:
-        """The counts of all exits together; the cells are those of the first."""
-        sums = {name: column.sum(axis=0) for name, column in vars(self).items()}
-        return Walk(**{**sums, "cells": self.cells[0]})
+    @property
+    def lost(self) -> Integers:
+        """Rows of each exit that count as lost against the slow model: those that are, and those
+        without a label.
+        """
+        return self.only_slow + self.unlabelled
 
     @property
     def losses(self) -> Integers:
-        """Rows that count as lost against the slow model by the whole cascade (b): those that are,
-        and those without a label.
-        """
-        return np.asarray((self.only_slow + self.unlabelled).sum(axis=0))
+        """Rows that count as lost by the whole cascade (b)."""
+        return np.asarray(self.lost.sum(axis=0))
 
     @property
     def gains(self) -> Integers:
@@ -70,19 +60,36 @@ class JointWalk:
         """The walk at some of its steps."""
         return JointWalk(**{name: column[:, steps] for name, column in vars(self).items()})
 
+    def at(self, cells: Integers) -> JointWalk:
+        """The walk of a single exit at any cells of its grid: the counts are those of the last step
+        at or above each of them.
+        """
+        steps = np.searchsorted(-self.cells[0], -cells, side="right") - 1
+        return replace(self.take(steps), cells=cells[None])
+
     def changes(self) -> Integers:
         """The first step, and each at which a count that the tests look at changes."""
-        lost = self.only_slow + self.unlabelled
-        judged = np.concatenate([self.differ, lost, self.only_fast])
+        judged = np.concatenate([self.differ, self.lost, self.only_fast])
         return np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=1) != 0).any(axis=0))))
 
-    def judged_by(self, bound: Bound) -> JointWalk:
+    def judged_by(self, bound: str) -> JointWalk:
         """The walk with the counts that `bound` looks at: only the product looks at rows that
         differ to no effect.
         """
         if bound == "product":
             return self
-        return replace(self, differ=self.only_slow + self.only_fast + self.unlabelled)
+        return replace(self, differ=self.lost + self.only_fast)
+
+    def scaled(self, n: int, rows: int) -> JointWalk:
+        """The first step as so many `rows` like these `n` would have it: gains are rounded down and
+        all else up, in Python's integers, since the products leave int64.
+        """
+        up = [
+            [[-(-count * rows // n)] for count in part[:, 0].tolist()]
+            for part in (self.exits, self.differ, self.lost)
+        ]
+        gains = [[count * rows // n] for count in self.only_fast[:, 0].tolist()]
+        return JointWalk(self.cells[:, :1], *map(np.array, (*up, gains, [[0]] * len(gains))))
 
     def __len__(self) -> int:
         return int(self.cells.shape[1])

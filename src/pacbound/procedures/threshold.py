@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval, binomial_upper, bonferroni_level
 from pacbound.stats.looks import PlannedLooks
-from pacbound.stats.planning import least_passing
+from pacbound.stats.planning import largest_passing, least_passing
 
 Integers = NDArray[np.int64]
 Side = Literal["below", "from"]
@@ -209,17 +209,6 @@ def within_product(search: Search, *, rate: float, delta: float) -> Passes:
         return events <= among and product_bound(events, among, trials, delta=delta) <= rate
 
     return passes
-
-
-def largest_passing(passes: Callable[[int], bool], most: int) -> int:
-    """The largest count up to `most` that passes, where every smaller one does too; -1 if not even
-    0 does.
-    """
-    low, high = -1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if passes(middle) else (low, middle - 1)
-    return low
 
 
 def least_without_event(rate: float, delta: float) -> int | None:

@@ -26,7 +26,7 @@ class Shield:
 
     With a certified `ShieldCertificate`, at most a share `xi` of the rollouts is unsafe, with
     probability at least 1 - `delta` over the draw of the rollouts that certified it, for rollouts
-    from the distribution they came from, with the very policy, backup and danger they were made
+    from the distribution they came from, with the same policy, backup and danger they were made
     with. If it was certified with `rate="among-unsafe"`, its `xi` says more: at most such a share
     of the rollouts that would be unsafe without the shield is missed, and so at most such a share
     of all rollouts is unsafe, too. With one of `certify_drives` the same holds at its threshold,

@@ -159,13 +159,17 @@ def require_among(
 
 @contextmanager
 def located(where: object) -> Iterator[None]:
-    """For a `with` block: what is refused in it is refused with the place where it stands, such as
-    a file.
-    """
+    """For a `with` block: errors that are raised in it name the place, such as a file."""
     try:
         yield
     except (InvalidTypeError, InvalidValueError) as error:
         raise type(error)(f"{where}: {error}") from None
+
+
+def require_progress(progress: Any) -> None:
+    """Raise unless it can be called with the share that is done, or is None."""
+    if progress is not None and not callable(progress):
+        raise InvalidTypeError.of("progress", progress, "a function of the share that is done")
 
 
 def part_of(progress: Progress | None, done: float, part: float) -> Progress | None:
@@ -196,6 +200,14 @@ def in_order(
             yield table.path, batch
 
 
+def chosen_rows(places: NDArray[np.int64], start: int, rows: int) -> NDArray[np.bool_]:
+    """Which of so many rows, from `start` on, are at some rising places."""
+    first, last = np.searchsorted(places, [start, start + rows])
+    chosen = np.zeros(rows, dtype=np.bool_)
+    chosen[places[first:last] - start] = True
+    return chosen
+
+
 def rows_at(
     places: NDArray[np.int64],
     tables: Sequence[TableFile],
@@ -205,9 +217,7 @@ def rows_at(
     """Of the rows in order, those at some rising places, in batches that are not empty."""
     done = 0
     for path, batch in in_order(tables, wanted, progress):
-        first, last = np.searchsorted(places, [done, done + batch.rows])
-        chosen = np.zeros(batch.rows, dtype=bool)
-        chosen[places[first:last] - done] = True
+        chosen = chosen_rows(places, done, batch.rows)
         done += batch.rows
-        if first < last:
+        if chosen.any():
             yield path, batch.where(chosen)

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.sources.batches import Engine, Part, Progress, TableFile, Wanted, in_order, part_of
+from pacbound.sources.batches import (
+    Engine,
+    Part,
+    Progress,
+    TableFile,
+    Wanted,
+    in_order,
+    part_of,
+    require_progress,
+)
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths, as_list, expanded, format_of, partitions_of
@@ -188,10 +197,7 @@ def opened(
     ([2], 1)
     """
     _check_engine(engine, master, memory_limit)
-    if progress is not None and not callable(progress):
-        raise InvalidTypeError(
-            f"progress={progress!r} is not a function: expected one of the share that is done."
-        )
+    require_progress(progress)
     with ExitStack() as stack:
         if engine == "duckdb":
             tables = open_tables(paths, notation)
@@ -206,8 +212,7 @@ def opened(
             addresses = [str(path) for path in as_list(paths)]
             yield Opened(stack.enter_context(remote_parts(addresses, master=master)), addresses[0])
             return
-        listed = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-        found = Opened([], listed, tables)
+        found = Opened([], listed_files(files), tables)
         with fingerprinting(files, notation) as fingerprints:
             found.parts = stack.enter_context(
                 _by_duckdb(tables, wanted, memory_limit, progress)
@@ -217,7 +222,7 @@ def opened(
             yield found
             stack.close()
             found.fingerprints = [fingerprint.result() for fingerprint in fingerprints]
-        _refuse_copies(files, found.fingerprints, notation)
+        refuse_copies(files, found.fingerprints, notation)
 
 
 def _check_engine(engine: str, master: str | None, memory_limit: str | None) -> None:
@@ -317,7 +322,12 @@ def _partitions(files: Sequence[Path]) -> tuple[str, ...]:
     return names.pop() if len(names) == 1 else ()
 
 
-def _refuse_copies(files: Sequence[Path], fingerprints: Sequence[str], notation: Notation) -> None:
+def listed_files(files: Sequence[Path]) -> str:
+    """The files for a message: all if they are few."""
+    return ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+
+
+def refuse_copies(files: Sequence[Path], fingerprints: Sequence[str], notation: Notation) -> None:
     """Refuse files with the same bytes, by their fingerprints, unless they hold no rows."""
     first: dict[str, Path] = {}
     for file, fingerprint in zip(files, fingerprints, strict=True):

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
-from pacbound.atomic_files import as_path
+from pacbound.atomic_files import ADDRESS, as_path, as_written
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -47,7 +47,6 @@ SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _COMPRESSED = ("delimited", "json")
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _WILD = re.compile(r"[*?\[]")
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -169,19 +168,14 @@ def partitions_of(path: Path) -> dict[str, str | None]:
     return found
 
 
-def _as_written(path: Path) -> str:
-    """An address as it was written: a Path has dropped one of its slashes."""
-    return _ADDRESS.sub(r"\1://", str(path), count=1)
-
-
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         yield from _tables_in(path)
     elif path.exists():
         yield _table(path)
-    elif _ADDRESS.match(str(path)):
+    elif ADDRESS.match(str(path)):
         raise InvalidValueError(
-            f"{_as_written(path)} is an address: only local files are read. Download it, or mount "
+            f"{as_written(path)} is an address: only local files are read. Download it, or mount "
             "it as a folder."
         )
     elif _WILD.search(str(path)):

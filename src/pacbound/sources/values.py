@@ -48,6 +48,13 @@ class Values:
         return Values(self.distinct, self.places[rows], self.typed)
 
 
+def cut_name(where: str, value: str) -> InvalidValueError:
+    """The error for a name that arrays of text cannot hold."""
+    return InvalidValueError(
+        f"{where} holds {value!r}, and arrays of text drop the NUL at its end: rename it."
+    )
+
+
 def which_class(found: Sequence[Any]) -> str:
     """What to do about classes that stand where truth values are expected. One of them is
     recommended only where all others say plainly that there is nothing: a wrong one turns the

@@ -40,6 +40,12 @@ def real_number(value: Any, name: str, what: str) -> float:
     return number
 
 
+def real_numbers(values: Any, name: str, what: str) -> tuple[float, ...]:
+    """`values`, one or several, each as a float that is not NaN."""
+    listed = np.ravel(np.asarray(values, dtype=object)).tolist()
+    return tuple(real_number(value, name, what) for value in listed)
+
+
 def failure_probability(delta: Any, name: str = "delta") -> float:
     """`delta` as a float in (0, 1), the chance that a guarantee may be wrong."""
     value = real_number(delta, name, "a failure probability")

@@ -7,7 +7,7 @@ holds: P(loss | past) <= xi at *every* step. Two ways to add wealth up give two 
 labels, s = 0, 1, …, with w_s = 1/((s+1)(s+2)); what is not yet bet is rest_s = 1 - (w_0 + … +
 w_{s-1}) = 1/(s+1). The evidence, rest plus the wealth of all bets, starts at 1 and is a nonnegative
 supermartingale, because moving wealth from the rest to new bets does not change it. By Ville's
-inequality it ever reaches 1/delta with probability at most delta.
+inequality the chance that it ever reaches 1/delta is at most delta.
 
 **Running sums** (`RunningSums`, Shiryaev and Roberts). A bet of 1 starts at every label: M <- (M +
 1) f. The mean of the M_j less the number of labels is a supermartingale. With tau the first time at

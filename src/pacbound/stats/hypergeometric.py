@@ -26,6 +26,7 @@ from scipy.special import ndtri
 
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import failure_probability
+from pacbound.stats.planning import largest_passing
 
 Floats = NDArray[np.float64]
 Step = Callable[[int], tuple[int, Floats, float]]
@@ -118,14 +119,12 @@ def largest_count(*, population: int, tolerated: int, drawn: int, delta: float) 
     >>> largest_count(population=1000, tolerated=50, drawn=118, delta=0.1)
     3
     """
-    low, high = -1, drawn
-    while low < high:
-        middle = (low + high + 1) // 2
-        if passes(middle, population=population, tolerated=tolerated, drawn=drawn, delta=delta):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return largest_passing(
+        lambda count: passes(
+            count, population=population, tolerated=tolerated, drawn=drawn, delta=delta
+        ),
+        drawn,
+    )
 
 
 def least_drawn(count: int, *, population: int, tolerated: int, delta: float) -> int:

@@ -18,8 +18,8 @@ cell: cells that exceed delta are split, and where the finest still exceed it th
 cell that has passed once passes for every smaller region, so that at the end every cell has passed.
 
 The chance of a region is that of a staircase, {b <= bmax(c)} for a nondecreasing bmax, computed
-from above (`Staircase`): its excess is below 2e-6 of the level it is compared with (1e-6 of it
-neglected tails, the rest a wide allowance for rounding).
+from above (`staircase_chance`): its excess is below 2e-6 of the level it is compared with (1e-6 of
+it neglected tails, the rest a wide allowance for rounding).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Integers = NDArray[np.int64]
 NEGLECTED_SHARE = 1e-6
 
 # Terms computed at once: about what a processor's cache holds.
-LARGEST_BLOCK = 100_000
+LARGEST_BLOCK = 30_000
 
 # Above this the pair of binomial bounds loses so little that the region is no longer worth its
 # seconds.
@@ -117,9 +117,8 @@ class PairedRegion:
         )
         if self.empty:
             return np.zeros(minus.size)
-        return Staircase.under(self.bmax, self.n).chance(
-            minus, np.maximum(1.0 - minus - plus, 0.0), level=self.delta
-        )
+        neither = np.maximum(1.0 - minus - plus, 0.0)
+        return staircase_chance(self.bmax, self.n, minus, neither, level=self.delta)
 
 
 def paired_region(n: Any, *, xi: float, delta: float) -> PairedRegion:
@@ -311,9 +310,13 @@ class _Family:
         return np.maximum.accumulate(np.where(full, self.n, candidate.most))
 
     def chance(self, candidate: _Candidate, laws: _Laws) -> Floats:
-        return Staircase.under(self.bmax(candidate), self.n).chance(
-            laws.gain, laws.neither, level=self.delta
-        )
+        return staircase_chance(self.bmax(candidate), self.n, *laws, level=self.delta)
+
+    def exceeding(self, candidate: _Candidate, laws: _Laws) -> _Laws:
+        """Those of the laws under which `candidate` has too large a chance. The others pass for
+        every region within it, too: they need not be tried again.
+        """
+        return laws.pick(self.chance(candidate, laws) > self.allowed)
 
     @cached_property
     def largest_gain(self) -> float:
@@ -399,28 +402,26 @@ def _bisected(
     factor exp(`excess`).
     """
     looser, stricter = failing, family.strictest
-    if not _passes(family, stricter, laws):
+    if family.exceeding(stricter, laws).gain.size:
         return None
     step = max(excess, STATISTIC_STEP)
     while looser.critical + step < stricter.critical:
         trial = family.between(looser.critical + step, looser, stricter)
-        if _passes(family, trial, laws):
+        left = family.exceeding(trial, laws)
+        if not left.gain.size:
             stricter = trial
             break
-        looser, step = trial, 2.0 * step
+        looser, laws, step = trial, left, 2.0 * step
     while (
         stricter.critical - looser.critical > STATISTIC_STEP and (looser.most > stricter.most).any()
     ):
         trial = family.between((looser.critical + stricter.critical) / 2.0, looser, stricter)
-        if _passes(family, trial, laws):
-            stricter = trial
+        left = family.exceeding(trial, laws)
+        if left.gain.size:
+            looser, laws = trial, left
         else:
-            looser = trial
+            stricter = trial
     return stricter
-
-
-def _passes(family: _Family, candidate: _Candidate, laws: _Laws) -> bool:
-    return bool((family.chance(candidate, laws) <= family.allowed).all())
 
 
 @lru_cache(maxsize=8)
@@ -430,8 +431,48 @@ def _log_factorials(n: int) -> tuple[Floats, Floats]:
     return logs, logs[n] - logs - logs[::-1]
 
 
+def staircase_chance(
+    bmax: Integers, n: int, minus: Floats, neither: Floats, *, level: float
+) -> Floats:
+    """Upper bounds on P(b <= bmax(c)) for a nondecreasing `bmax` that starts at 0 or above and goes
+    on as it ends, one for each law, tight to within 2e-6 of `level`.
+
+    A law is given by P(-) and P(neither), not by P(+): what is left over may be tiny, and a
+    difference would lose its digits.
+    """
+    # More "-" and less "+" only raise the chance: rounding upwards keeps the logarithms finite and
+    # the bound valid.
+    minus = np.maximum(minus, 1e-300)
+    failure = np.clip(neither / (1.0 - minus) * (1.0 + 1e-15), 1e-300, np.nextafter(1.0, 0.0))
+    spread = window_reach(n, minus, level)
+    starts, stops = np.maximum(n * minus - spread, 0.0), np.minimum(n * minus + spread, n)
+    staircase = _Staircase.under(bmax, n, last=ceil(stops.max(initial=0.0)))
+    chances = np.empty(minus.size)
+    for laws, start, stop in _blocks(starts.tolist(), stops.tolist()):
+        chances[laws] = staircase.window_sum(minus[laws], failure[laws], start, stop)
+    return chances + NEGLECTED_SHARE * level
+
+
+def _blocks(starts: list[float], stops: list[float]) -> Iterator[tuple[slice, int, int]]:
+    """Neighbouring laws that share a window of c."""
+    first = 0
+    while first < len(starts):
+        low, high = starts[first], stops[first]
+        widest = 1.25 * (high - low) + 8.0
+        end = min(first + max(1, int(LARGEST_BLOCK / (2.0 * widest))), len(starts))
+        last = first + 1
+        # Blocks are few laws each, and Python is quicker with these than numpy.
+        while last < end:
+            least, most = min(low, starts[last]), max(high, stops[last])
+            if most - least > widest:
+                break
+            low, high, last = least, most, last + 1
+        yield slice(first, last), floor(low), ceil(high)
+        first = last
+
+
 @dataclass(frozen=True, eq=False)
-class Staircase:
+class _Staircase:
     """The boundary of {b <= bmax(min(c, len(bmax) - 1))} as a path of lattice steps, with what
     every law's sum shares.
 
@@ -454,15 +495,16 @@ class Staircase:
     column_coefficient: Floats
 
     @classmethod
-    def under(cls, bmax: Integers, n: int) -> Staircase:
-        """The staircase of a nondecreasing `bmax` that starts at 0 or above."""
-        height = bmax[np.minimum(np.arange(n + 1), bmax.size - 1)]
-        columns = np.arange(n)
+    def under(cls, bmax: Integers, n: int, *, last: int) -> _Staircase:
+        """The staircase of `bmax` up to the column `last`."""
+        height = bmax[np.minimum(np.arange(last + 1), bmax.size - 1)]
+        columns = np.arange(last)
         lengths = np.maximum(np.minimum(height[1:], n - 1 - columns) - height[:-1] + 1, 0)
         first_step = np.concatenate([[0], np.cumsum(lengths)])
         column = np.repeat(columns, lengths)
         offset = np.arange(column.size) - first_step[column]
-        b, rest = height[column] + offset, n - 1 - column - height[column] - offset
+        b = height[column] + offset
+        rest = n - 1 - column - b
         logs, column_coefficient = _log_factorials(n)
         return cls(
             n=n,
@@ -475,60 +517,24 @@ class Staircase:
             column_coefficient=column_coefficient,
         )
 
-    def chance(self, minus: Floats, neither: Floats, *, level: float) -> Floats:
-        """Upper bounds on P(b <= bmax(c)), one for each law, tight to within 2e-6 of `level`.
-
-        A law is given by P(-) and P(neither), not by P(+): what is left over may be tiny, and a
-        difference would lose its digits.
-        """
-        # More "-" and less "+" only raise the chance: rounding upwards keeps the logarithms finite
-        # and the bound valid.
-        minus = np.maximum(minus, 1e-300)
-        failure = np.clip(neither / (1.0 - minus) * (1.0 + 1e-15), 1e-300, np.nextafter(1.0, 0.0))
-        chances = np.empty(minus.size)
-        for laws, start, stop in self._blocks(minus, level):
-            chances[laws] = self._window_sum(minus[laws, None], failure[laws, None], start, stop)
-        return chances + NEGLECTED_SHARE * level
-
-    def _blocks(self, minus: Floats, level: float) -> Iterator[tuple[slice, int, int]]:
-        """Neighbouring laws that share a window of c."""
-        spread = window_reach(self.n, minus, level)
-        starts: list[float] = np.maximum(self.n * minus - spread, 0.0).tolist()
-        stops: list[float] = np.minimum(self.n * minus + spread, self.n).tolist()
-        first = 0
-        while first < minus.size:
-            low, high = starts[first], stops[first]
-            widest = 1.25 * (high - low) + 8.0
-            end = min(first + max(1, int(LARGEST_BLOCK / (2.0 * widest))), minus.size)
-            last = first + 1
-            # Blocks are few laws each, and Python is quicker with these than numpy.
-            while last < end:
-                least, most = min(low, starts[last]), max(high, stops[last])
-                if most - least > widest:
-                    break
-                low, high, last = least, most, last + 1
-            yield slice(first, last), floor(low), ceil(high)
-            first = last
-
-    def _window_sum(self, minus: Floats, failure: Floats, start: int, stop: int) -> Floats:
+    def window_sum(self, minus: Floats, failure: Floats, start: int, stop: int) -> Floats:
         """The sum over start <= c <= stop; each term of the path counts for every c that lies
         beyond it.
         """
+        # Laws lie side by side in memory, so that sums over c run over all of them at once.
         c = np.arange(start, stop + 1)
-        weights = np.exp(
-            self.column_coefficient[start : stop + 1]
-            + c * np.log(minus)
-            + (self.n - c) * np.log1p(-minus)
+        weights = _exp_of_sums(
+            (self.column_coefficient[start : stop + 1], c, self.n - c),
+            (np.ones_like(minus), np.log(minus), np.log1p(-minus)),
         )
-        beyond = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+        beyond = np.cumsum(weights[::-1], axis=0)[::-1]
         steps = slice(self.first_step[start], self.first_step[stop])
-        exponents = self.step_successes[steps] * np.log1p(-failure) + self.step_failures[
-            steps
-        ] * np.log(failure)
-        terms = np.exp(exponents + self.step_coefficient[steps])
-        base = self._base(start, failure[:, 0])
-        total: Floats = base * beyond[:, 0] + np.einsum(
-            "ij,ij->i", terms, beyond[:, self.step_column[steps] - start]
+        terms = _exp_of_sums(
+            (self.step_coefficient[steps], self.step_successes[steps], self.step_failures[steps]),
+            (np.ones_like(failure), np.log1p(-failure), np.log(failure)),
+        )
+        total: Floats = self._base(start, failure) * beyond[0] + np.einsum(
+            "ij,ij->j", terms, beyond[self.step_column[steps] - start]
         )
         return total
 
@@ -542,6 +548,12 @@ class Staircase:
         if most < 0:
             return 0.0
         return np.asarray(betainc(float(trials - most), most + 1.0, failure))
+
+
+def _exp_of_sums(rows: tuple[NDArray[Any], ...], laws: tuple[Floats, ...]) -> Floats:
+    """For each row and each law, the exponential of the sum of their products."""
+    sums: Floats = np.stack(rows, axis=1) @ np.stack(laws)
+    return np.exp(sums, out=sums)
 
 
 def window_reach(n: int | Floats, minus: Floats, level: float) -> Floats:

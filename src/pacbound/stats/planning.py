@@ -88,6 +88,17 @@ def least_passing(passes: Callable[[int], bool]) -> int | None:
     return high
 
 
+def largest_passing(passes: Callable[[int], bool], most: int) -> int:
+    """The largest count up to `most` that passes, where every smaller one does too; -1 if not even
+    0 does.
+    """
+    low, high = -1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle - 1)
+    return low
+
+
 def _refuse_hopeless(target: float, expected: float, delta: float, power: float) -> None:
     if expected >= target:
         raise InvalidValueError(

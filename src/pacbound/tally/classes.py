@@ -61,6 +61,11 @@ _NUMBER: Final = re.compile(
 )
 _TRUTH: Final = {"true": 1, "false": 0}
 _LISTED: Final = 5
+# Said of a row without a class where one of them counts.
+EVERY_ROW_HAS_ONE: Final = (
+    "every row needs its class. To drop rows because their class is missing voids the guarantee, "
+    "unless that has nothing to do with the class."
+)
 _LOOKS_MISSING: Final = "usually a code for a missing value"
 _NOT_LISTED: Final = "not one of the classes that were listed"
 _HALF: Final = "text with half a character, which was decoded wrongly"
@@ -564,12 +569,17 @@ class PositiveClass:
         missing = np.flatnonzero(codes == MISSING)
         if missing.size:
             raise InvalidValueError(
-                f"{name}[{start + missing[0]}] is missing ({missing.size} such rows): every row "
-                "needs its class. To drop rows because their class is missing voids the guarantee, "
-                "unless that has nothing to do with the class."
+                f"{name}[{start + missing[0]}] is missing ({missing.size} such rows): "
+                f"{EVERY_ROW_HAS_ONE}"
             )
-        self.seen.update(vocabulary.classes(np.unique(codes).tolist()))
-        return np.isin(codes, [vocabulary.code(found) for found in self.meant])
+        meant = self.met(vocabulary.classes(np.unique(codes).tolist()))
+        return np.isin(codes, [vocabulary.code(found) for found in meant])
+
+    def met(self, classes: Iterable[Class]) -> set[Class]:
+        """Take in classes that were met, and say which of them count."""
+        found = set(classes)
+        self.seen.update(found)
+        return found & self.meant
 
     def require_seen(self, name: str) -> None:
         """Raise if no row is of this class, unless it is listed."""

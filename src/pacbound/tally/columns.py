@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, ColumnKind, Wanted
 from pacbound.sources.notation import FALSE, TRUE, shown, unscaled
-from pacbound.sources.values import Values, grade_hint, is_missing, values_of, which_class
+from pacbound.sources.values import (
+    Values,
+    cut_name,
+    grade_hint,
+    is_missing,
+    values_of,
+    which_class,
+)
 from pacbound.stats.arguments import truth_value
 
 if TYPE_CHECKING:
@@ -227,6 +234,8 @@ def as_classes(values: Any, n_classes: int, name: str, *, unseen: bool = False) 
 
 def as_names(values: Any, name: str, *, start: int = 0) -> Array:
     """`values` as a column of integers or strings that can be compared for equality."""
+    if isinstance(values, (list, tuple)):
+        refuse_cut_names(values, name)
     array = as_column(values, name)
     if array.dtype.kind == "T":
         array = _from_objects(array.astype(object), name)
@@ -245,6 +254,13 @@ def as_names(values: Any, name: str, *, start: int = 0) -> Array:
     if array.dtype.kind not in "iuU":
         raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected integers or strings.")
     return array
+
+
+def refuse_cut_names(names: Iterable[Any], where: str) -> None:
+    """Refuse a name that ends in NUL: arrays of text drop it, and would take two names for one."""
+    for name in names:
+        if isinstance(name, str) and name.endswith("\0"):
+            raise cut_name(where, name)
 
 
 def require_whole_text(texts: Iterable[str], name: str) -> None:
@@ -374,11 +390,7 @@ def _from_objects(array: Array, name: str) -> Array:
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in flat):
         return np.array(flat).reshape(array.shape)
     if all(isinstance(value, str) for value in flat):
-        cut = next((value for value in flat if value.endswith("\0")), None)
-        if cut is not None:
-            raise InvalidValueError(
-                f"{name} holds {cut!r}, and arrays of text drop the NUL at its end: rename it."
-            )
+        refuse_cut_names(flat, name)
         return np.array(flat, dtype=np.str_).reshape(array.shape)
     kinds = sorted({type(value).__name__ for value in flat})
     raise InvalidTypeError(

@@ -162,6 +162,20 @@ class Counting:
         """Whether somebody needs more of the rows than counts."""
         return self._kept is not None
 
+    @property
+    def counts_inside(self) -> bool:
+        """Whether an engine may judge the rows, and hand over counts alone."""
+        return self.question.counts_inside and not self.keeps_rows
+
+    def counts_in(self, native: Any) -> bool:
+        """Whether the engine of this frame may: Spark puts rows together that belong together."""
+        if not self.question.judged_at_once or self.keeps_rows:
+            return self.counts_inside
+        # Loaded here, because arrays need no narwhals.
+        from pacbound.tally.frames.joined_labels import is_in_spark  # noqa: PLC0415
+
+        return is_in_spark(native)
+
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
         if self.question.judged_at_once:
@@ -348,13 +362,12 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
 
 
 def _by_class(question: Question, options: Mapping[str, Any]) -> Question:
-    """The question, where its truth values are written as classes; rows are then judged here."""
+    """The question, where its truth values are written as classes."""
     given = options.get(POSITIVE)
     if given is None:
         return question
     flags = [column.name for column in question.columns if column.holds == "flag"]
-    slots = by_class(question.slots, flags, given, _class_rule(options))
-    return replace(question, slots=slots, counts_inside=False)
+    return replace(question, slots=by_class(question.slots, flags, given, _class_rule(options)))
 
 
 def _class_rule(options: Mapping[str, Any]) -> ClassRule:
@@ -457,7 +470,7 @@ def _count_frame(counting: Counting, came: _Came, native: Any) -> Counted:
     if joined is None and _asks_inside(counting, native):
         _ask_engine(counting, native)
         return counting.result([own_name()] if draw.chooses and counting.rows else None)
-    if joined is not None or draw.chooses or not counting.question.counts_inside:
+    if joined is not None or draw.chooses or not counting.counts_in(native):
         _ask_arrays(counting, _columns_of(counting, native, joined))
         return counting.result([own_name()] if counting.rows else [])
     if draw.looks_at_ids:
@@ -627,7 +640,7 @@ def _ask_part(counting: Counting, came: _Came, native: Any) -> None:
     rows, draw = came.joined_to(native), counting.draw
     if rows is not None and _asks_inside(counting, rows):
         _ask_engine(counting, rows, read_again=True)
-    elif rows is not None and not draw.slots and counting.question.counts_inside:
+    elif rows is not None and not draw.slots and counting.counts_inside:
         counting.ask_inside(rows, read_again=True)
     else:
         joined = came.labels if rows is None else None
@@ -643,7 +656,7 @@ def _asks_inside(counting: Counting, native: Any) -> bool:
     # Loaded here, because arrays need no narwhals.
     from pacbound.tally.frames.keyed_rows import draws_inside  # noqa: PLC0415
 
-    return draws_inside(native, counting.question, counting.draw)
+    return draws_inside(native, counting.draw)
 
 
 def _ask_engine(counting: Counting, native: Any, *, read_again: bool = False) -> None:
@@ -679,7 +692,7 @@ def _ask_frame(counting: Counting, native: Any, *, read_again: bool) -> None:
 
 
 def _count_part(counting: Counting, part: Part) -> None:
-    inside = counting.question.counts_inside
+    inside = part.frame is not None and counting.counts_in(part.frame)
     if part.frame is not None and not inside and part.batches is None:
         _ask_arrays(counting, part.run(partial(_columns_of, counting, part.frame, None)))
         return

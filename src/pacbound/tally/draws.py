@@ -98,7 +98,7 @@ class Drawn:
         has any, in order, each with the number of such rows before the draw. All other rows were
         counted. Empty if one row of each cluster was drawn before labels were looked at.
     stayed : tuple of (str, str)
-        The digests of names that were too many to leave their engine, by what they are names of.
+        The digests of names that were too many to leave their engine, by the role of the names.
 
     Examples
     --------
@@ -127,8 +127,8 @@ class Drawn:
         return self.rows - self.candidates
 
     def digests(self) -> dict[str, str]:
-        """A digest of all names that decided what was drawn, by what they are names of: "cluster"
-        and "row_id". It is the same for every seed, and another one if a name is spelt otherwise.
+        """A digest of all names that decided what was drawn, under "cluster" and "row_id". It is
+        the same for every seed, and another one if a name is spelt otherwise.
         """
         of_rows = self.names if self.by == "weights" else self.row_ids
         of_clusters = self.names if self.by == "clusters" else _NO_NAMES

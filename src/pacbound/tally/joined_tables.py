@@ -340,7 +340,7 @@ def _names(by: Any) -> list[str]:
     named = by.split(",") if isinstance(by, str) else by
     names = list(named) if isinstance(named, (list, tuple)) else []
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise InvalidTypeError(f"id={by!r} names no column: expected such as 'doc_id'.")
+        raise InvalidTypeError(f"id={by!r} names no column: expected a name such as 'doc_id'.")
     return [name.strip() for name in names]
 
 

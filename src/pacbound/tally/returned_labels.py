@@ -105,7 +105,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class KnownBy:
-    """One column that came back beside the labels, by which rows are known again: numbers, or
+    """One column that came back beside the labels, by which rows are recognised: numbers, or
     classes in one spelling of them (`texts_of`).
     """
 
@@ -395,7 +395,7 @@ def _of_frame(frame: Any, answers: Sequence[AnswerColumn], known_by: Sequence[Sl
 
 
 def answer_columns(question: Question, rule: ClassRule) -> tuple[list[AnswerColumn], list[Slot]]:
-    """The columns that come back to a question, and those by which its rows are known again."""
+    """The columns that come back to a question, and those by which its rows are recognised."""
     keys = [key for key in question.slots if key.startswith(GRADED_SLOTS)]
     keys = keys or [key for key in question.labelled_by if key in question.slots][:1]
     if not keys:
@@ -454,12 +454,12 @@ def told_slots(known_by: Sequence[Slot], columns: Sequence[Sequence[str]]) -> di
 
 
 def is_told_as_number(slot: Slot) -> bool:
-    """Whether rows are known again by numbers in a column, and not by classes."""
+    """Whether rows are recognised by numbers in a column, and not by classes."""
     return slot.kind != "class"
 
 
 def _told(batch: Batch, name: str, *, is_number: bool) -> NDArray[Any]:
-    """A column by which rows are known again: numbers, or classes in one spelling of them."""
+    """A column by which rows are recognised: numbers, or classes in one spelling of them."""
     if is_number:
         return np.asarray(batch.numbers(name, missing=True), dtype=np.float64)
     column = batch.values(name)

@@ -148,6 +148,10 @@ def unnamed(names: Iterable[str]) -> list[str]:
 # Up to so many entries a table is kept whole; a larger one holds only the cells that were hit.
 _DENSE = 2**22
 
+# Rows that come first and are fewer than one in so many entries are sorted: to walk a whole table
+# would take longer.
+_FEW = 16
+
 
 class CountTable:
     """Counts by the cells of a row's scores, by outcome, and by group where there are groups."""
@@ -174,13 +178,18 @@ class CountTable:
         """Count some rows."""
         places = self._group_places(judged)
         size = self._width * self._outcomes * max(1, len(self._places))
-        if self._scores == 1 and size <= max(_DENSE, self._dense.size):
+        few = self._is_empty and _FEW * len(judged.outcomes) < size
+        if self._scores == 1 and size <= max(_DENSE, self._dense.size) and not few:
             self._add_dense(judged, places)
         else:
             cells = judged.cells
             keys = cells if places is None else np.column_stack([places, cells])
             times = np.ones(len(cells), dtype=np.int64) if judged.times is None else judged.times
             self._add_sparse(*tabulated(keys, judged.outcomes, times, self._outcomes))
+
+    @property
+    def _is_empty(self) -> bool:
+        return not self._dense.size and not len(self._cells)
 
     def result(self) -> tuple[Integers, Integers, tuple[str, ...]]:
         """The cells that were hit, in order, their counts, and the names of the groups in order."""

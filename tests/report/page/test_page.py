@@ -157,7 +157,7 @@ def test_the_page_of_a_cascade_says_what_xi_bounds(tmp_path: Path) -> None:
 
 def test_false_alarms_and_ranges_show_what_was_decided(tmp_path: Path) -> None:
     _, page = _written(tmp_path, FROZEN / "alarm-range-1.json")
-    for name in ("Lowest threshold", "Highest threshold", "Events allowed"):
+    for name in ("Lowest threshold", "Highest threshold", "Allowed against the claim"):
         assert name in page.text
 
 
@@ -170,8 +170,8 @@ def test_where_nothing_was_walked_there_is_no_empty_figure(tmp_path: Path, name:
 
 def test_a_shield_and_false_alarms_have_a_trade_off(tmp_path: Path) -> None:
     _, page = _written(tmp_path, [shield(), FROZEN / "false-alarms-1.json"])
-    assert "rollouts that are stopped against xi" in page.text
-    assert "positives that do against xi" in page.text
+    assert "Rollouts that are stopped against xi" in page.text
+    assert "Positives that raise an alarm against xi" in page.text
 
 
 def test_the_page_fetches_nothing(tmp_path: Path) -> None:
@@ -455,3 +455,12 @@ def test_the_data_of_the_explorer_are_json_that_cannot_end_its_element(tmp_path:
     found = json.loads(data)
     assert len(found["found"]) == len(found["dial"])
     assert all(len(line) == len(found["delta"]) for line in found["found"])
+
+
+def test_the_summary_names_files_only_if_there_are_any(tmp_path: Path) -> None:
+    recall().save(tmp_path / "recall.json")
+    write_report([recall(), shield()], tmp_path / "unsaved.html")
+    write_report([tmp_path / "recall.json", shield()], tmp_path / "saved.html")
+    cell = '<td data-name="File">'
+    assert cell not in (tmp_path / "unsaved.html").read_text(encoding="utf-8")
+    assert cell in (tmp_path / "saved.html").read_text(encoding="utf-8")

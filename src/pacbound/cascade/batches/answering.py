@@ -26,7 +26,7 @@ from pacbound.cascade.asking import (
 from pacbound.cascade.batches.session import BatchOptions, BatchResult, BatchSession
 from pacbound.claims.provenance import about_texts
 from pacbound.errors import InvalidTypeError, ModelError, PacboundError
-from pacbound.sources import Progress
+from pacbound.sources.batches import Progress, require_progress
 from pacbound.stats.arguments import whole_number
 
 Rows = NDArray[np.int64]
@@ -347,7 +347,6 @@ def _counted(answers: Any, rows: Rows) -> Any:
 
 
 def _report(progress: Progress | None, session: BatchSession) -> None:
+    require_progress(progress)
     if progress is not None:
-        if not callable(progress):
-            raise InvalidTypeError(f"progress={progress!r} is not a function of the share done.")
         progress(session.share)

@@ -19,7 +19,7 @@ from pacbound.atomic_files import refuse_overwriting
 from pacbound.cascade.batches.journal import read_header
 from pacbound.cascade.batches.records import Records, codes_type, records_of_files
 from pacbound.cascade.batches.session import BatchResult, BatchSession, limits_of
-from pacbound.cascade.rows import rows_asked_for
+from pacbound.cascade.rows import ReadingOptions, rows_asked_for
 from pacbound.claims.provenance import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -99,14 +99,9 @@ def begin_or_go_on(  # noqa: PLR0913
             "the answers": answers,
         },
     )
-    records = records_of_files(
-        source,
-        confidence=options["confidence"],
-        prediction=options["prediction"],
-        rule=ClassRule.of(options["classes"], options["missing"]),
-        notation=notation,
-        progress=progress,
-    )
+    rule = ClassRule.of(options["classes"], options["missing"])
+    reading = ReadingOptions(rule, notation, progress)
+    records = records_of_files(source, options["confidence"], options["prediction"], reading)
     limits = limits_of(
         options["xi"], options["delta"], options["sample"], options["looks"], options["whole_ties"]
     )

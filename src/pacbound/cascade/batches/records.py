@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.cascade.rows import ReadingOptions, read_rows
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import batch
 from pacbound.procedures.batch import BatchPlan, keyed_permutation
-from pacbound.sources.batches import Progress, in_order, located
-from pacbound.sources.fingerprints import fingerprinting
-from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
@@ -35,7 +32,6 @@ from pacbound.tally.columns import (
     same_length,
     same_rows,
     scaled,
-    wanted,
 )
 
 MOST_NAMES = 20
@@ -266,24 +262,13 @@ def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Reco
 
 
 def records_of_files(
-    source: Paths,
-    *,
-    confidence: str,
-    prediction: str,
-    rule: ClassRule,
-    notation: Notation = PLAIN,
-    progress: Progress | None = None,
+    source: Paths, confidence: str, prediction: str, reading: ReadingOptions
 ) -> Records:
     """The records in two columns of one or more files, in order."""
-    tables = open_tables(source, notation)
-    slots = _slots(confidence, prediction, notation.scale)
-    reading = _RecordReader(rule)
-    with fingerprinting([table.path for table in tables], notation) as fingerprints:
-        for path, batch in in_order(tables, wanted(slots), progress):
-            with located(path):
-                reading.take(Rows.of_batch(slots, batch))
-        sources = frozenset(fingerprint.result() for fingerprint in fingerprints)
-    return _some(replace(reading.records(), sources=sources))
+    slots = _slots(confidence, prediction, reading.notation.scale)
+    records = _RecordReader(reading.rule)
+    read = read_rows(source, slots, records.take, reading, copies=True)
+    return _some(replace(records.records(), sources=frozenset(read.fingerprints)))
 
 
 class _RecordReader:

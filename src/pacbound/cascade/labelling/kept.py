@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.cascade.labelling.forecast import GradeRates, LabelRates
-from pacbound.cascade.labelling.walks import SessionClaim
 from pacbound.cascade.rows import ReadingOptions
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
@@ -35,8 +34,9 @@ from pacbound.errors import (
 )
 from pacbound.file_locks import locked
 from pacbound.procedures.cascade import NAMES
+from pacbound.procedures.cascade_groups import Asked
 from pacbound.sources import open_table
-from pacbound.sources.batches import require_columns
+from pacbound.sources.batches import located, require_columns
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.tally.classes import Class, ClassRule, Evidence, Vocabulary
 from pacbound.tally.coins import COIN, Coins, Graded, graded_from, graded_to_dict
@@ -216,10 +216,8 @@ def _of_file(
     require_columns(table, needed)
     gathering = _Gathering(question, reading.rule)
     for batch in table.batches(needed, progress=reading.progress):
-        try:
+        with located(table.path):
             gathering.add(Rows.of_batch(slots, batch))
-        except (InvalidTypeError, InvalidValueError) as error:
-            raise type(error)(f"{table.path}: {error}") from None
     return gathering.result()
 
 
@@ -476,7 +474,7 @@ class SessionDocument:
     rows: int
     digest: str
     sources: frozenset[str]
-    asked: SessionClaim
+    asked: Asked
     costs: tuple[float, ...] | None
     rule: ClassRule
     graded: Graded | None
@@ -539,7 +537,7 @@ class SessionDocument:
         if len(told) != len(labels) or len(set(told)) != len(told):
             raise CertificateError(f"{body.place('labels')} does not fit the rows with a label.")
         costs = None if asked.raw("costs") is None else tuple(asked.numbers("costs"))
-        listed = None if asked.raw("classes") is None else _classes(asked, "classes")
+        listed = None if asked.raw("classes") is None else asked.classes("classes")
         return cls(
             rows=rows.positive("count"),
             digest=rows.text("digest"),
@@ -550,7 +548,7 @@ class SessionDocument:
                 "bound": asked.choice("bound", tuple(NAMES)),
             },
             costs=costs,
-            rule=ClassRule.of(listed, _classes(asked, "missing"), asked.number("unseen_labels")),
+            rule=ClassRule.of(listed, asked.classes("missing"), asked.number("unseen_labels")),
             graded=graded,
             told=dict(zip(told, labels, strict=True)),
             declined=tuple(body.integers("declined")),
@@ -630,25 +628,20 @@ def _json(label: Class | Qualities | None) -> Json:
 
 def _labels(reader: Reader, key: str, graded: Graded | None) -> list[Any]:
     """What was told: classes, or qualities."""
-    if graded is None:
-        return _classes(reader, key)
     found = reader.raw(key)
-    if not isinstance(found, list) or not all(map(_are_qualities, found)):
-        raise CertificateError(f"{reader.place(key)}: expected lists of numbers from 0 to 1.")
-    return [tuple(each) for each in found]
+    if not isinstance(found, list) or not all(_is_told(each, graded) for each in found):
+        what = "numbers and names" if graded is None else "lists of numbers from 0 to 1"
+        raise CertificateError(f"{reader.place(key)}: expected a list of {what}.")
+    return [tuple(each) if isinstance(each, list) else each for each in found]
 
 
-def _are_qualities(found: Any) -> bool:
+def _is_told(found: Any, graded: Graded | None) -> bool:
+    """Whether it can be what was told of a row: a class, or the quality of each model's answer."""
+    if graded is None:
+        return type(found) in (int, str)
     return isinstance(found, list) and all(
         one is None or (type(one) in (int, float) and 0 <= one <= 1) for one in found
     )
-
-
-def _classes(reader: Reader, key: str) -> list[Class]:
-    found = reader.raw(key)
-    if not isinstance(found, list) or not all(type(value) in (int, str) for value in found):
-        raise CertificateError(f"{reader.place(key)}: expected a list of numbers and names.")
-    return found
 
 
 def _last_told(
@@ -656,19 +649,16 @@ def _last_told(
 ) -> tuple[tuple[int, Class | Qualities | None], ...]:
     """Rows in order, each with what was told of it last, None if declined."""
     found = body.raw(key)
-    fits: Callable[[Any], bool] = (
-        _are_qualities if graded is not None else lambda label: type(label) in (int, str)
-    )
     if not isinstance(found, list) or not all(
         isinstance(each, list)
         and len(each) == 2
         and type(each[0]) is int
-        and (each[1] is None or fits(each[1]))
+        and (each[1] is None or _is_told(each[1], graded))
         for each in found
     ):
         raise CertificateError(f"{body.place(key)}: expected rows with their labels.")
     return tuple((row, tuple(label) if isinstance(label, list) else label) for row, label in found)
 
 
-def _shown(asked: SessionClaim) -> str:
+def _shown(asked: Asked) -> str:
     return f"xi = {asked['xi']}, delta = {asked['delta']}, bound {asked['bound']!r}"

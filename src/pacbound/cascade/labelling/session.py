@@ -3,8 +3,8 @@
 Whatever is asked, told or declined, in whatever order, and however often one looks: with
 probability at least 1 - delta every certificate of a session holds, all of them together. All of
 them claim the loss. The theorem and its proof are in `procedures.cascade_partial`. It needs that n,
-xi, delta, the bound and the costs are fixed before the first label, and that a label is what it is
-whether or not it is asked for; so a session fixes the former, and takes a label once.
+xi, delta, the bound and the costs are fixed before the first label: a session fixes them when it
+begins. It also needs that asking for a label does not change it: a session takes each label once.
 
 Which rows are asked for is a matter of cost alone. A row is worth its label if it exits early with
 an answer that differs from the slow model's at a step that could still pass: all others change no
@@ -49,20 +49,14 @@ from pacbound.cascade.labelling.kept import (
     Told,
     session_rows,
 )
-from pacbound.cascade.labelling.walks import (
-    Decision,
-    LabelProgress,
-    Outlook,
-    SessionClaim,
-    SevenWalks,
-    TwoModelWalk,
-)
+from pacbound.cascade.labelling.walks import LabelProgress, Outlook, SessionWalks, exits_of
 from pacbound.cascade.rows import CLASSES, ReadingOptions
 from pacbound.cascade.sessions import SessionLock, one_at_a_time
 from pacbound.claims.cascade import CLAIM, BestPossible, CascadeCertificate
 from pacbound.claims.cascade.certificate import thresholds_of, unit_costs
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeDecision
+from pacbound.procedures.cascade_groups import Asked
 from pacbound.procedures.cascade_partial import checked_claim
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
 from pacbound.sources.values import MISSING, Values
@@ -186,7 +180,7 @@ class LabelSession:
         graded = _graded(outcome, rows, bound)
         require_loss(claim)
         checked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
-        asked: SessionClaim = {
+        asked: Asked = {
             "xi": checked["xi"],
             "delta": checked["delta"],
             "bound": checked["bound"],
@@ -199,7 +193,7 @@ class LabelSession:
     def _begin(
         self,
         rows: SessionRows,
-        asked: SessionClaim,
+        asked: Asked,
         costs: Any,
         rule: ClassRule,
         columns: dict[str, str],
@@ -213,12 +207,8 @@ class LabelSession:
         self._is_declined = np.zeros(len(rows.numbers), dtype=np.bool_)
         self._order: list[int] = []
         self._counts = rows.tally.counts.copy()
-        table = rows.tally.cells, rows.tally.counts, rows.tally.rows, asked
-        self._walks: TwoModelWalk | SevenWalks = (
-            TwoModelWalk(*table)
-            if rows.exits == 1
-            else SevenWalks(*table, self._costs or unit_costs(rows.exits))
-        )
+        table = rows.tally.cells, rows.tally.counts, rows.tally.rows
+        self._walks = SessionWalks(*table, asked, self._costs or unit_costs(rows.exits))
         self._outlook: Outlook | None = None
         # What `undo` may take back: the rows of a call, with their labels before it.
         self._unused: list[tuple[Integers, Told, NDArray[np.bool_]]] = []
@@ -317,13 +307,13 @@ class LabelSession:
             differ=len(self._told),
             rows=n,
             certified=seen.now.refusal is None,
-            thresholds=self._thresholds(seen.now),
-            exit_rates=np.array(seen.exits_now) / n,
-            expected_cost=self._cost(seen.exits_now),
+            thresholds=thresholds_of(seen.now.cells, self._rows.exits),
+            exit_rates=exits_of(seen.now) / n,
+            expected_cost=self._cost(seen.now),
             best_possible=BestPossible(
-                self._thresholds(seen.best),
-                np.array(seen.exits_best) / n,
-                self._cost(seen.exits_best),
+                thresholds_of(seen.best.cells, self._rows.exits),
+                exits_of(seen.best) / n,
+                self._cost(seen.best),
             ),
             done=seen.settled,
             graded=self.graded is not None,
@@ -899,7 +889,7 @@ class LabelSession:
         self._order += places[is_first].tolist()
 
     def _recount(self, places: Integers, told: Told, declined: NDArray[np.bool_]) -> None:
-        """Count rows by other labels than so far, and as declined or not."""
+        """Move rows from the counts of their old labels to those of the new ones."""
         rows, by, had = self._rows, self._by, self._told[places]
         before, after = by.outcomes(places, had), by.outcomes(places, told)
         counted = rows.places[places]
@@ -931,22 +921,15 @@ class LabelSession:
             labels = like_these(places, told)
             self._change(places, labels, np.asarray(~self._by.known(labels).all(axis=1)))
             told += len(places)
-        exits, n = self._seen().exits_now, self._rows.tally.rows
-        rates_then, cost = np.array(exits) / n, self._cost(exits)
-        done = self._seen().settled
-        return LabelForecast(told, rates_then, cost, done=done, what=self._by.several)
+        then = self._seen()
+        rates, cost = exits_of(then.now) / self._rows.tally.rows, self._cost(then.now)
+        return LabelForecast(told, rates, cost, done=then.settled, what=self._by.several)
 
-    def _thresholds(self, decision: Decision) -> Floats:
-        if isinstance(decision, CascadeDecision):
-            cells = None if decision.cell is None else (decision.cell,)
-            return thresholds_of(cells, 1)
-        return thresholds_of(decision.cells, self._rows.exits)
-
-    def _cost(self, exits: tuple[int, ...]) -> float | None:
+    def _cost(self, decision: CascadeDecision) -> float | None:
         if self._costs is None:
             return None
         n = self._rows.tally.rows
-        return total_cost(np.array(exits), n, self._costs) / n
+        return total_cost(exits_of(decision), n, self._costs) / n
 
     def _document(self) -> SessionDocument:
         rows, order = self._rows, np.array(self._order, dtype=np.int64)

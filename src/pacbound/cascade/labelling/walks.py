@@ -9,44 +9,31 @@ answer for a label. What open rows could still become is judged by `procedures.c
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade.certificate import BestPossible
-from pacbound.procedures import cascade, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
-from pacbound.procedures.cascade_paths import TILTS, PathsDecision, declared_path
+from pacbound.claims.cascade.certificate import BestPossible, counts_at
+from pacbound.procedures import cascade, cascade_partial
+from pacbound.procedures.cascade import CascadeDecision
+from pacbound.procedures.cascade_groups import Asked, GroupRows, decide_alone
+from pacbound.procedures.cascade_paths import TILTS, declared_path
 from pacbound.procedures.joint_walk import JointWalk, along_each, exits_along
 from pacbound.tally.questions.cascade import are_graded, at_best, best_outcomes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Decision = CascadeDecision | PathsDecision
 
 # So many rows are counted anew at once: each brings a number for every joint outcome.
 _BLOCK = 4096
 
 
-class SessionClaim(TypedDict):
-    """What is claimed: fixed when the session is made."""
-
-    xi: float
-    delta: float
-    bound: Bound
-
-
 @dataclass(frozen=True)
 class Outlook:
-    """The decision by the labels so far, the best that more labels could lead to, and how many rows
-    take each exit by the one and by the other.
-    """
+    """The decision by the labels so far, and the best that more labels could lead to."""
 
-    now: Decision
-    best: Decision
-    exits_now: tuple[int, ...]
-    exits_best: tuple[int, ...]
+    now: CascadeDecision
+    best: CascadeDecision
 
     @property
     def settled(self) -> bool:
@@ -116,58 +103,32 @@ class LabelProgress:
         )
 
 
-class TwoModelWalk:
-    """The one walk of two models."""
-
-    def __init__(self, cells: Integers, counts: Integers, n: int, asked: SessionClaim) -> None:
-        self._cells, self._counts = cells[:, 0], counts.copy()
-        self._n, self._asked = n, asked
-        self._are_graded = are_graded(counts, 1)
-
-    def change(self, cells: Integers, before: Integers, after: Integers) -> None:
-        """Rows with these `cells` that were counted as `before` count as `after`."""
-        places = np.searchsorted(self._cells, cells[:, 0])
-        np.subtract.at(self._counts, (places, before), 1)
-        np.add.at(self._counts, (places, after), 1)
-
-    def outlook(self) -> Outlook:
-        walk = self._walk(self._counts)
-        hoped = self._walk(at_best(self._counts, 1)) if self._are_graded else walk
-        now = cascade.decide(walk, self._n, **self._asked)
-        best = cascade_partial.best_possible(hoped, self._n, **self._asked)
-        return Outlook(now, best, *((_exiting(walk, each.cell),) for each in (now, best)))
-
-    def _walk(self, counts: Integers) -> Walk:
-        return Walk.from_counts(self._cells, counts).judged_by(self._asked["bound"])
-
-    def steps(self, best: Decision, cells: Integers, open_: NDArray[np.bool_]) -> Integers:
-        """The step at which each row begins to count, -1 for one that the best possible end never
-        reaches; `open_` are the exits at which more could be told of it.
-        """
-        end = best.cell if isinstance(best, CascadeDecision) else None
-        reached = (cells[:, 0] >= end) & open_[0] if end is not None else open_[0] & False
-        return np.where(reached, cascade.TOP - cells[:, 0], -1)
-
-
-class SevenWalks:
-    """The walks along the declared paths of more than two models."""
+class SessionWalks:
+    """The walks of a session: one down the grid of two models, or those along the declared paths of
+    more.
+    """
 
     def __init__(
         self,
         cells: Integers,
         counts: Integers,
         n: int,
-        asked: SessionClaim,
+        asked: Asked,
         costs: tuple[float, ...],
     ) -> None:
-        self._paths = [declared_path(tilt, cells.shape[1]) for tilt in TILTS]
+        exits = cells.shape[1]
+        self._paths = (
+            [np.arange(cascade.TOP, -1, -1)[None]]
+            if exits == 1
+            else [declared_path(tilt, exits) for tilt in TILTS]
+        )
         self._walks = along_each(self._paths, cells, counts)
         self._outcomes, self._n, self._asked, self._costs = counts.shape[1], n, asked, costs
         # Of graded rows, the best that they could become, and the walks of that.
         self._best: Integers | None = None
-        if are_graded(counts, cells.shape[1]):
-            self._best = best_outcomes(cells.shape[1])
-            self._hoped = along_each(self._paths, cells, at_best(counts, cells.shape[1]))
+        if are_graded(counts, exits):
+            self._best = best_outcomes(exits)
+            self._hoped = along_each(self._paths, cells, at_best(counts, exits))
 
     def change(self, cells: Integers, before: Integers, after: Integers) -> None:
         """Rows with these `cells` that were counted as `before` count as `after`."""
@@ -189,23 +150,23 @@ class SevenWalks:
         return tuple(map(_added, walks, along_each(self._paths, cells, changed)))
 
     def outlook(self) -> Outlook:
-        walks = self._judged(self._walks)
-        hoped = walks if self._best is None else self._judged(self._hoped)
-        now = cascade_paths.decide(walks, self._n, **self._asked, costs=self._costs)
-        best = cascade_partial.best_possible_paths(hoped, self._n, **self._asked, costs=self._costs)
-        return Outlook(now, best, *(self._exiting(each) for each in (now, best)))
+        """What the labels so far lead to, and what more of them could."""
+        seen = self._judged(self._walks)
+        hoped = (seen if self._best is None else self._judged(self._hoped)).with_gains()
+        return Outlook(*(decide_alone(rows, self._asked, self._costs) for rows in (seen, hoped)))
 
-    def _judged(self, walks: tuple[JointWalk, ...]) -> tuple[JointWalk, ...]:
-        return tuple(walk.judged_by(self._asked["bound"]) for walk in walks)
+    def _judged(self, walks: tuple[JointWalk, ...]) -> GroupRows:
+        return GroupRows(self._n, tuple(walk.judged_by(self._asked["bound"]) for walk in walks))
 
-    def steps(self, best: Decision, cells: Integers, open_: NDArray[np.bool_]) -> Integers:
+    def steps(self, best: CascadeDecision, cells: Integers, open_: NDArray[np.bool_]) -> Integers:
         """The step of the path with the best possible end at which each row begins to count, -1 for
         one that counts at none of its steps down to that end; `open_` are the exits at which more
         could be told of it.
         """
-        if not isinstance(best, PathsDecision) or best.cells is None:
+        if best.cells is None:
             return np.full(len(cells), -1)
-        path, end = self._paths[best.chosen], self._step(best)
+        path = self._paths[best.chosen]
+        end = np.flatnonzero((path == np.array(best.cells)[:, None]).all(axis=0))[-1]
         first, until = exits_along(path, cells)
         counted = open_ & (first < until) & (first <= end)
         if self._asked["xi"] == 0:
@@ -214,21 +175,11 @@ class SevenWalks:
         begins = np.where(counted, first, path.shape[1]).min(axis=0)
         return np.where(counted.any(axis=0), begins, -1)
 
-    def _step(self, decision: PathsDecision) -> int:
-        """The last step of the decision's path with its thresholds."""
-        path = self._paths[decision.chosen]
-        return int(np.flatnonzero((path == np.array(decision.cells)[:, None]).all(axis=0))[-1])
 
-    def _exiting(self, decision: PathsDecision) -> tuple[int, ...]:
-        if decision.cells is None:
-            return (0,) * len(self._paths[0])
-        exits = self._walks[decision.chosen].exits[:, self._step(decision)]
-        return tuple(exits.tolist())
-
-
-def _exiting(walk: Walk, cell: int | None) -> int:
-    """How many rows exit at a threshold."""
-    return 0 if cell is None else int(walk.at(np.array([cell])).exits[0])
+def exits_of(decision: CascadeDecision) -> Integers:
+    """How many rows take each exit at the thresholds of a decision."""
+    walk = decision.walks[decision.chosen]
+    return counts_at(walk, decision.cells, walk.exits)
 
 
 def _added(walk: JointWalk, more: JointWalk) -> JointWalk:

@@ -14,7 +14,7 @@ from pacbound.claims.cascade.certificate import (
     Unlabelled,
 )
 from pacbound.claims.cascade.claim import CLAIM
-from pacbound.claims.claim import certify
+from pacbound.claims.claim import certify_passed
 from pacbound.procedures.cascade_front import Declared
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
@@ -181,26 +181,7 @@ def certify_cascade(  # noqa: PLR0913
     >>> bool((same.thresholds == certificate.thresholds).all())
     True
     """
-    asked = {"xi": xi, "delta": delta, "claim": claim, "costs": costs, "bound": bound}
-    return certify(
-        CLAIM,
-        {
-            "confidence": confidence,
-            "prediction": prediction,
-            "label": label,
-            "quality": quality,
-            "preferred": preferred,
-            "groups": groups,
-        },
-        {
-            **asked,
-            "method": method,
-            "group_thresholds": group_thresholds,
-            "small_groups": small_groups,
-        },
-        data,
-        rows,
-    )
+    return certify_passed(CLAIM, locals())
 
 
 def certify_declared(

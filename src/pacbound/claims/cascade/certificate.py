@@ -395,8 +395,8 @@ class CascadeCertificate(Certificate):
         return self.tables[0].thresholds
 
     def thresholds_for_use(self) -> Any:
-        """The thresholds of a cascade that runs on this certificate, verified: never exit where it
-        is refused, an error without a proof.
+        """The thresholds of a cascade that runs on this certificate, which is verified first. A
+        refusal never exits early; a greedy choice, which has no proof, raises.
         """
         self.require_verified()
         if self.method == "greedy":

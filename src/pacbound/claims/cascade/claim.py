@@ -25,11 +25,16 @@ from pacbound.claims.cascade.certificate import (
     unit_costs,
 )
 from pacbound.claims.cascade.exploring import explorable
-from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
+from pacbound.claims.cascade.fields import Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
-from pacbound.claims.provenance import LABELS, Provenance
-from pacbound.claims.tables import require_tally, small_groups_conflict
+from pacbound.claims.provenance import Provenance
+from pacbound.claims.tables import (
+    recounted,
+    require_tally,
+    small_groups_conflict,
+    too_many_groups,
+)
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable
@@ -44,10 +49,9 @@ from pacbound.procedures import (
     cascade_partial,
     cascade_paths,
 )
-from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade import Bound, CascadeDecision
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
-from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.says import Says
 from pacbound.stats.arguments import exact_sum
 from pacbound.stats.binomial import bonferroni_level, sidak_level
@@ -410,7 +414,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
             "certified": refusal is None,
         }
 
-    def _ends(self, values: Values, rows: Sequence[GroupRows]) -> tuple[PathsDecision, ...]:
+    def _ends(self, values: Values, rows: Sequence[GroupRows]) -> tuple[CascadeDecision, ...]:
         procedure = self.procedures[values["procedure"]]
         asked: Asked = {
             "xi": values["xi"],
@@ -576,13 +580,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
                 "The data of a cascade that a design chose cannot be counted again by --data: run "
                 "`pacbound design` with the same options, and compare the files."
             )
-        if certificate.scope == "overlapping-groups":
-            raise InvalidTypeError(
-                "The groups of this certificate overlap, and a table has one group for each row: "
-                "pass the groups to certify_cascade again, and compare `counts_digest`."
-            )
-        unrelated = certificate.provenance.notes.get(LABELS) == "unrelated"
-        return {"unrelated_labels": True} if unrelated else {}
+        return recounted(certificate, "certify_cascade")
 
     def cells(self, certificate: CascadeCertificate) -> Cells:
         """The counts of each step of each walk."""
@@ -676,13 +674,7 @@ def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
             "group_thresholds='own' needs groups that do not overlap, since a row could have "
             "several thresholds: pass one group per row, or use group_thresholds='common'."
         )
-    if len(tally.groups) > MOST_GROUPS:
-        return (
-            f"{len(tally.groups):,} groups of {tally.rows:,} rows are more than a certificate may "
-            f"have: expected at most {MOST_GROUPS:,}. If the column names each row, name one of "
-            "groups."
-        )
-    return None
+    return too_many_groups(tally)
 
 
 def _tables(tally: Tally, exits: int) -> list[Tally]:
@@ -732,7 +724,7 @@ def _rows(table: Values) -> GroupRows:
     return GroupRows(table["n"], table["walks"])
 
 
-def _end(decision: PathsDecision) -> dict[str, Any]:
+def _end(decision: CascadeDecision) -> dict[str, Any]:
     """Where a decision ends, as `best_possible` holds it."""
     walk = decision.walks[decision.chosen]
     return {

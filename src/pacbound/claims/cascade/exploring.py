@@ -54,7 +54,7 @@ def explorable(certificate: CascadeCertificate) -> Explorable | str:
     first = "Groups certified" if own else f"Threshold{'s' * (certificate.exits > 1)}"
     paid = () if certificate.costs is None else ("Cost of a row",)
     drawn = paid[0] if paid else "Rows that exit early"
-    return Explorable("xi", (first, "Rows that exit early", *paid), _reading, drawn)
+    return Explorable("xi", (first, "Rows that exit early", *paid), _reading, drawn, bool(paid))
 
 
 def asking(certificate: CascadeCertificate, xi: float, delta: float) -> CascadeCertificate:

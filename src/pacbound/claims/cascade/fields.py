@@ -31,13 +31,14 @@ from pacbound.claims.claim import sealed
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
+    MOST_GROUPS,
     head,
     require_drawn,
     require_groups,
     scope_field,
     tables_field,
 )
-from pacbound.documents import Json, Reader, encode_float
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Record, Values, closed_object, require_keys
 from pacbound.forms import AskedForm, Form, Integers, Number, Numbers, Whole
@@ -52,10 +53,6 @@ from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
 from pacbound.tally.questions.question import in_order
 
 Counts = NDArray[np.int64]
-
-# More groups than this are mostly a column that names each row, and would not fit a certificate
-# that can be read.
-MOST_GROUPS: Final = 1000
 
 _COUNTS: Final = ("exits", "only_slow", "only_fast")
 _LEAVES_EXITS_UNUSED: Final = ("greedy", "front")
@@ -91,10 +88,6 @@ class Costs(AskedForm):
         """The numbers of a list."""
         return _rising(part, key, part.numbers(key))
 
-    def write(self, value: Sequence[float]) -> Json:
-        """A list."""
-        return list(value)
-
     def schema(self) -> dict[str, Json]:
         """A list of numbers."""
         return {**Numbers().schema(), "minItems": 2}
@@ -122,10 +115,6 @@ class ExitThresholdsForm(Form):
                     f"{part.place(key)} holds a value that is not on the grid of 1/{top}."
                 )
         return values
-
-    def write(self, value: Sequence[float]) -> Json:
-        """A list of numbers and "+inf"."""
-        return [encode_float(float(one)) for one in value]
 
     def schema(self) -> dict[str, Json]:
         """A list."""
@@ -284,10 +273,6 @@ class CellsByExit(Form):
         """The array of shape (exits, steps)."""
         return sealed(np.array(part.table(key), dtype=np.int64))
 
-    def write(self, value: Counts) -> Json:
-        """A list of lists."""
-        return value.tolist()
-
     def schema(self) -> dict[str, Json]:
         """A list of lists."""
         return {"type": "array", "items": _WHOLES}
@@ -348,10 +333,6 @@ class GroupSizes(Form):
         if not inner.names():
             raise CertificateError(f"{part.place(key)} is empty.")
         return {name: inner.count(name) for name in in_order(inner.names())}
-
-    def write(self, value: dict[str, int]) -> Json:
-        """An object."""
-        return dict(value)
 
     def schema(self) -> dict[str, Json]:
         """An object of counts."""

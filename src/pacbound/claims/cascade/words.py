@@ -56,8 +56,8 @@ REFUSALS: Final[Mapping[str, str]] = {
         "(xi = 0, {n} rows). Allow a small loss, xi > 0."
     ),
     "no-loss-in-groups": (
-        "At none of {tried} thresholds are all groups shown to lose nothing, and this one is at "
-        "{passed} (xi = 0, {n} rows). Allow a small loss, xi > 0."
+        "None of {tried} thresholds shows that all groups lose nothing; {passed} of them show it "
+        "for this group (xi = 0, {n} rows). Allow a small loss, xi > 0."
     ),
     "fold-even": (
         "At the first step that the fold declared {losses} rows lose and as many gain, which does "
@@ -146,15 +146,18 @@ def said(certificate: CascadeCertificate) -> Says:
     held = (
         f"at most {{xi}} of its answers differ from those of {{slow}}{every}"
         if differ
-        else f"the cascade loses at most {{xi}} {_lost(graded)} against {{slow}} alone{every}"
+        else f"the cascade loses {'at most {xi}' if certificate.xi else 'no'} {_lost(graded)} "
+        f"against {{slow}} alone{every}"
     )
+    early = float(certificate.exit_rates.sum())
+    answered = "all" if early == 1 else "{often early}"
     return Says(
         title,
         heading,
         plain,
         Sentence(
-            "On these rows, {often early} rows are answered without {slow}.",
-            with_counts({**values, "early": share(float(certificate.exit_rates.sum()))}),
+            f"On these rows, {answered} rows are answered without {{slow}}.",
+            with_counts({**values, "early": share(early)}),
         ),
         _rule(certificate),
         Sentence(
@@ -247,21 +250,43 @@ def _exits(
     certificate: CascadeCertificate, rates: Sequence[float], of: Any
 ) -> tuple[str, dict[str, Value]]:
     """How many exit early, at which cost, and what is lost, of all rows or of a group."""
-    filled: dict[str, Value] = {f"exit {m}": share(rate) for m, rate in enumerate(rates)}
-    text = f"{', '.join(f'{{{name}}}' for name in filled)} exit early"
+    text, filled = _early(certificate, rates)
     paid, costs = of.expected_cost, certificate.costs
     if paid is not None and costs is not None:
         declared = certificate.declared
         alone = costs[-1] if declared is None else declared.costs[-1]
         filled |= {"paid": Quantity(paid, "amount"), "alone": Quantity(alone, "amount")}
         text += ", cost {paid} instead of {alone}"
-    filled["lost"] = share(of.observed_error_increase)
+    filled["lost"] = share(abs(of.observed_error_increase))
     if certificate.bounded == "differ":
         return f"{text}, {{lost}} of the answers differ", filled
-    most = " at most" if certificate.unlabelled.exiting else ""
-    if certificate.graded is not None:
-        return f"{text}, the quality falls by{most} {{lost}}, as the coins say", filled
-    return f"{text}, the error rises by{most} {{lost}}", filled
+    return f"{text}, {_change(certificate, of.observed_error_increase)}", filled
+
+
+def _early(certificate: CascadeCertificate, rates: Sequence[float]) -> tuple[str, dict[str, Value]]:
+    """How many rows exit early, at which model if there are several."""
+    filled: dict[str, Value] = {f"exit {m}": share(rate) for m, rate in enumerate(rates)}
+    if len(filled) == 1:
+        return "{exit 0} exit early", filled
+    models = models_of(certificate)
+    filled |= {f"model {m}": models[m] for m in range(len(rates))}
+    first, *others = (f"{{exit {m}}} exit early at {{model {m}}}" for m in range(len(rates)))
+    return ", ".join([first, *(one.replace(" exit early", "") for one in others)]), filled
+
+
+def _change(certificate: CascadeCertificate, lost: float) -> str:
+    """What becomes of the error, or of the quality: at most so, if labels are missing."""
+    graded, open_ = certificate.graded is not None, bool(certificate.unlabelled.exiting)
+    what, worse, better = (
+        ("the quality", "falls", "rises") if graded else ("the error", "rises", "falls")
+    )
+    if lost > 0:
+        said = f"{worse} by {'at most ' * open_}{{lost}}"
+    elif lost < 0:
+        said = f"{better} by {'at least ' * open_}{{lost}}"
+    else:
+        said = f"does not {worse[:-1]}" if open_ else "stays the same"
+    return f"{what} {said}{', as the coins say' * graded}"
 
 
 def _line(certificate: CascadeCertificate, group: CascadeGroup) -> Sentence:
@@ -315,9 +340,13 @@ def _fold(certificate: CascadeCertificate) -> list[Sentence]:
     *fast, slow = declared.models
     return [
         Sentence(
-            "A fold of {rows} other rows chose the models {fast} before {slow} (counted from 0), "
-            "and the order in which thresholds were tried.",
-            {"rows": count(declared.rows), "fast": str(fast), "slow": str(slow)},
+            "A fold of {rows} other rows chose the models {fast}, asked in this order before model "
+            "{slow} (counted from 0), and the order in which thresholds were tried.",
+            {
+                "rows": count(declared.rows),
+                "fast": ", ".join(map(str, fast)),
+                "slow": str(slow),
+            },
         )
     ]
 
@@ -339,8 +368,8 @@ def _remarks(certificate: CascadeCertificate) -> list[Sentence]:
 
 
 UNLABELLED_ROWS = (
-    "Rows without a label count as losses where predictions differ: {exiting} that exit early, of "
-    "{in_all} in all."
+    "Rows without a label where predictions differ: {in_all}. Those that exit early count as "
+    "losses: {exiting}."
 )
 UNGRADED_ROWS = (
     "A grade that is missing counts as the worst that it can be: {in_all} rows lack one that could "
@@ -362,8 +391,7 @@ def _labels(certificate: CascadeCertificate) -> list[Sentence]:
     if certificate.groups:
         return [said, Sentence(f"More {what} could lower the thresholds.")]
     best = certificate.best_possible
-    filled: dict[str, Value] = {f"exit {m}": share(one) for m, one in enumerate(best.exit_rates)}
-    rates = ", ".join(f"{{{name}}}" for name in filled)
+    rates, filled = _early(certificate, best.exit_rates.tolist())
     cost = "" if best.expected_cost is None else ", cost {cost}"
     filled |= {
         "limits": _listed(best.thresholds.tolist()),
@@ -373,7 +401,7 @@ def _labels(certificate: CascadeCertificate) -> list[Sentence]:
         said,
         Sentence(
             f"With {what} for them the thresholds could become {{limits}} at best, not certified: "
-            f"{rates} exit early{cost}.",
+            f"{rates}{cost}.",
             filled,
         ),
     ]

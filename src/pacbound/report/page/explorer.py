@@ -196,7 +196,6 @@ def trade_off(explorer: Explorer) -> Figure | None:
     marks.append(Dots(x, middle, "seen"))
     if np.isfinite(middle[mine]).any():
         marks.append(Dots(x[mine], middle[mine], "certified", f"{way.dial} of this certificate"))
-    is_share = way.drawn.startswith(("Rows", "Positives"))
     words = [[exact(value), reading.verdict, *reading.values] for value, reading in tried]
     columns = zip([str(way.dial), "Verdict", *way.names], zip(*words, strict=True), strict=True)
     return Figure(
@@ -204,7 +203,7 @@ def trade_off(explorer: Explorer) -> Figure | None:
         f"What the same counts would give at another {way.dial}. It must be chosen before the "
         "labels are seen: a point picked here carries no guarantee.",
         Axis.around(str(way.dial), x),
-        [Panel(Axis.around(way.drawn, [*low, *high], percent=is_share), marks)],
+        [Panel(Axis.around(way.drawn, [*low, *high], percent=not way.amount), marks)],
         [Column(name, values, "text") for name, values in columns],
     )
 

@@ -37,7 +37,7 @@ def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
         about = sorted(entry.certificate.own_about().items())
         # The heading names the model; of a file, the fingerprint stands here.
         about = [(name, text) for name, text in about if not entry.title.startswith(f"{text}: ")]
-        inside = [_about(about), *inside, *_parts(entry, entry.certificate, place, detail, made)]
+        inside = [_about(about), *inside, *_parts(entry, entry.certificate, place, detail)]
     members = [
         section(member, f"{place}-{number}", detail, made)
         for number, member in enumerate(entry.members, start=1)
@@ -47,6 +47,7 @@ def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
         tag("h2", in_short(entry.title), id=f"{place}-name"),
         *inside,
         *members,
+        *([] if entry.certificate is None else _sources(entry, entry.certificate, made)),
         id=place,
         class_=f"certificate is-{status(entry)}{' is-rung' if alarms(entry) else ''}",
         aria_labelledby=f"{place}-name",
@@ -131,11 +132,13 @@ def alarms(entry: Entry) -> list[str]:
 
 
 def _parts(
-    entry: Entry, certificate: Certificate, place: str, detail: Detail, made: str
+    entry: Entry, certificate: Certificate, place: str, detail: Detail
 ) -> Iterator[Markup | None]:
     said = certificate.says
     plain = [part for part in (said.plain, said.costs, *said.refused) if part is not None]
     yield tag("div", *_paragraphs(plain), class_="claim")
+    if entry.members and said.groups:
+        yield _contents(list(map(str, said.groups)), entry.members, place)
     if said.table and detail.rows:
         head, *rows = said.table
         caption = str(said.caption) if said.caption else "The interval of each bin that holds rows"
@@ -151,7 +154,7 @@ def _parts(
     yield _heading("The claim in full")
     exact = [part for part in (said.rule, said.promise) if part is not None]
     yield tag("div", *_paragraphs([said.title, *exact, *said.seen]))
-    if said.groups:
+    if said.groups and not entry.members:
         yield _lines(list(map(str, said.groups)), detail.groups)
     yield tag("div", *_paragraphs([*said.notes, *certificate.draw_lines()]))
     yield pairs([*certificate.by.numbers(certificate), *_seeds(certificate)])
@@ -163,7 +166,11 @@ def _parts(
         cost = trade_off(entry.explorer) if isinstance(entry.explorer, Explorer) else None
         drawn = None if cost is None else tag("div", figure_html(cost), class_="figures")
         yield explorer_html(entry.explorer, place, drawn)
-    yield _heading("Where it comes from")
+
+
+def _sources(entry: Entry, certificate: Certificate, made: str) -> Iterator[Markup]:
+    """Where it comes from; of a bundle, after the figures of its claims."""
+    yield _heading("Where all of it comes from" if entry.members else "Where it comes from")
     yield tag(
         "p",
         f"Verified when this page was made, {made}: recomputed from its own counts, without a "
@@ -248,6 +255,19 @@ def _lines(lines: Sequence[str], most: int) -> Markup:
     items = [tag("li", line) for line in lines[:most]]
     if len(lines) > most:
         items.append(tag("li", f"and {len(lines) - most:,} more, which the file has"))
+    return tag("ul", *items, class_="groups")
+
+
+def _contents(lines: Sequence[str], members: Sequence[Entry], place: str) -> Markup:
+    """The claims of a bundle in plain words, each with a link to its section."""
+    items = [
+        tag(
+            "li",
+            tag("a", line, href=f"#{place}-{number}"),
+            "" if member.certificate is None else f". {member.certificate.says.in_short}",
+        )
+        for number, (line, member) in enumerate(zip(lines, members, strict=True), start=1)
+    ]
     return tag("ul", *items, class_="groups")
 
 

@@ -35,7 +35,7 @@ from pacbound.report.page.entries import (
 from pacbound.report.page.explorer import SECONDS, explorable, explored, longest
 from pacbound.report.page.markup import Markup, in_short, joined, table, tag
 from pacbound.report.page.section import Detail, alarms, section, status, to_verify, verdict
-from pacbound.says import exact
+from pacbound.says import in_short as in_few_digits
 from pacbound.version import VERSION
 
 # Bytes. A page is sent by mail and opened on phones.
@@ -332,7 +332,7 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
         f"{counted['certified']:,} certified, {counted['refused']:,} refused, "
         f"{counted['failed']:,} not verified."
     )
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             tag("a", in_short(entry.title), href=f"#{place}"),
             joined([verdict(entry), _alarm(entry)]),
@@ -342,7 +342,9 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
         )
         for entry, place in zip(entries, places, strict=True)
     ]
-    head = ("Model and claim", "Verdict", "delta", "In plain words", "File")
+    head: tuple[str, ...] = ("Model and claim", "Verdict", "delta", "In plain words", "File")
+    if not any(row[-1] for row in rows):  # certificates that were never saved
+        head, rows = head[:-1], [row[:-1] for row in rows]
     return tag(
         "section",
         tag("h2", "Summary", id="summary"),
@@ -362,11 +364,11 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
 def _sum_of_deltas(entries: Sequence[Entry]) -> str:
     deltas = (Fraction(repr(float(one.claim["delta"]))) for one in entries if one.certified)
     total = sum(deltas, Fraction(0))
-    return f"{exact(float(total))} for what is certified here"
+    return f"{in_few_digits(float(total))} for what is certified here"
 
 
 def _delta(entry: Entry) -> str:
-    return exact(float(entry.claim["delta"])) if entry.claim else ""
+    return in_few_digits(float(entry.claim["delta"])) if entry.claim else ""
 
 
 def _alarm(entry: Entry) -> Markup | None:

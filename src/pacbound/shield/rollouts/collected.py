@@ -27,7 +27,7 @@ from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
 from pacbound.shield.rollouts.checks import rehearse
-from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
+from pacbound.shield.rollouts.collection import Workers, collect, each_seed
 from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
 from pacbound.shield.rollouts.rollout import (
     Forking,
@@ -41,6 +41,7 @@ from pacbound.shield.rollouts.rollout import (
 )
 from pacbound.shield.rollouts.task import Task, TaskOptions, fixed_seeds, task_of
 from pacbound.shield.rollouts.world import Environment
+from pacbound.sources.batches import Progress
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.coins import keyed_numbers
 from pacbound.tally.questions.flagged_scores import ROLLOUTS

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError, MissingDependencyError
+from pacbound.errors import MissingDependencyError
 from pacbound.shield.rollouts.files import (
     ROWS,
     SEEDS,
@@ -33,6 +33,7 @@ from pacbound.shield.rollouts.files import (
 )
 from pacbound.shield.rollouts.task import Task
 from pacbound.shield.rollouts.world import UnsoundClearanceError, World
+from pacbound.sources.batches import Progress, require_progress
 from pacbound.stats.arguments import whole_number
 
 try:
@@ -40,8 +41,6 @@ try:
 except ImportError:
     raise MissingDependencyError.for_extra("joblib", "shield", "Collecting rollouts") from None
 
-# Called with the share of the rollouts that are done, from 0 to 1.
-Progress = Callable[[float], None]
 # What makes the arrays of a chunk of seeds; it must be picklable.
 Job = Callable[[NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 
@@ -63,10 +62,7 @@ class Workers:
 
     def __post_init__(self) -> None:
         whole_number(self.chunk, "chunk", least=1)
-        if self.progress is not None and not callable(self.progress):
-            raise InvalidTypeError.of(
-                "progress", self.progress, "a function of the share that is done"
-            )
+        require_progress(self.progress)
 
 
 def collect(

@@ -20,10 +20,11 @@ from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
-from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
+from pacbound.shield.rollouts.collection import Workers, collect, each_seed
 from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of, joined
 from pacbound.shield.rollouts.task import Role, Task, TaskOptions, fixed_seeds, of_rollout, task_of
 from pacbound.shield.rollouts.world import Environment, World
+from pacbound.sources.batches import Progress
 
 
 @dataclass(frozen=True)
@@ -219,8 +220,8 @@ class ShieldedRollouts(RolloutTable):
 
     def needless(self, threshold: Any) -> float:
         """The share of the rollouts that the shield stopped, at a threshold, which were safe
-        without it: those at +inf with the same seeds tell. Descriptive. A reading of the danger
-        that fails stops the rollout at +inf, too: its stop counts as needless if that one is safe.
+        without it: the rollouts at +inf with the same seeds tell. Descriptive. A failed reading of
+        the danger stops a rollout at +inf, too, and that stop is needless if the rollout is safe.
 
         Parameters
         ----------

@@ -138,7 +138,7 @@ class Task:
     horizon
         The most steps that the policy takes.
     backup_steps
-        The most steps that a backup takes. Not at standstill by then counts as unsafe. Where the
+        The most steps that a backup takes. A robot that still moves then is unsafe. Where the
         environment has no `is_stopped()`, the backup must stay safe for all of them.
     success
         The key of `info` that says that the goal is reached, or a function of the environment and
@@ -269,7 +269,7 @@ class Task:
         """Whether the backup, from where the world is, stays safe until standstill, which is asked
         about once it has acted; the world moves on with it.
 
-        Not at standstill after `backup_steps`, or `most` if that is less, counts as unsafe. An
+        What still moves after `backup_steps`, or `most` if that is less, counts as unsafe. An
         environment that cannot say when it stands still must stay safe for all of them. The noise
         is that of `step`, so that the same question gets the same answer.
         """

@@ -237,8 +237,8 @@ class World:
         return clearance is not None and bool(clearance.surely_recoverable())
 
     def _layer(self, method: str) -> Any:
-        """The layer that has a method. What is optional counts only where no wrapper around it may
-        make it untrue by a state of its own, such as one that delays actions.
+        """The layer that has a method. An optional one is used only if no wrapper around it keeps a
+        state of its own, such as delayed actions, that could make its answer wrong.
         """
         env = self.env
         if env is not self._asked:  # a copy has layers of its own

@@ -223,8 +223,8 @@ def _parquet_schemas(connection: Connection, paths: list[Path]) -> dict[Path, di
 
 
 def _columns(elements: Sequence[tuple[str, int, str]]) -> dict[str, str]:
-    """The columns among the elements of a Parquet schema, which lists what is inside of each after
-    it, the whole first.
+    """The columns among the elements of a Parquet schema: the table comes first, and each element
+    is followed by those inside it.
     """
     found, inside = [], 0
     for name, children, kind in elements[1:]:

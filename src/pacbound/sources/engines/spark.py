@@ -368,6 +368,9 @@ def explained(error: Exception) -> str | None:
             "raise it together with spark.driver.memory, or count fewer groups"
         )
     if _OUT_OF_MEMORY.search(text):
+        if "executor driver" in text or not _IN_A_TASK.search(text):
+            # On one machine the tasks run in the driver, too.
+            return f"the driver of Spark ran out of memory. {_MORE_MEMORY.format(what='driver')}"
         return f"an executor ran out of memory. {_MORE_MEMORY.format(what='executor')}"
     if "Exception thrown in awaitResult" in text and "Caused by" not in text:
         return (
@@ -391,9 +394,10 @@ def explained(error: Exception) -> str | None:
 
 _MORE_MEMORY = "Give it more: spark-submit --{what}-memory 4g, or the setting spark.{what}.memory"
 _OUT_OF_MEMORY = re.compile(
-    r"OutOfMemoryError|SparkOutOfMemory|exited? (?:with exit )?code:? ?(?:52|137)\b|"
+    r"OutOfMemoryError|SparkOutOfMemory|exit(?:ed)? (?:with )?(?:exit )?code:? ?(?:52|137)\b|"
     r"Exit status: 137"
 )
+_IN_A_TASK = re.compile(r"Job aborted|Lost task|ExecutorLost|[Ee]xecutor \d+|Container")
 _DRIFT = ("CANNOT_MERGE_SCHEMAS", "CANNOT_MERGE_INCOMPATIBLE", "PARQUET_COLUMN_DATA_TYPE_MISMATCH")
 _TYPES = r"((?:\"\w+\" and \"\w+\")|(?:Expected Spark type \w+, actual Parquet type \w+))"
 

@@ -25,7 +25,7 @@ except ImportError:
     ) from None
 
 from pacbound.sources.notation import FALSE, TRUE
-from pacbound.sources.values import MISSING, Values, grade_hint, which_class
+from pacbound.sources.values import MISSING, Values, cut_name, grade_hint, which_class
 
 # What Arrow raises about a file that it cannot read.
 UnreadableError = (pyarrow.ArrowException, OSError)
@@ -94,7 +94,7 @@ class RecordRows:
                 f"{name}[{self.start + missing[0]}] is empty ({missing.size} such values): name it."
             )
         if _holds_text(column):
-            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.str_)
+            return _as_text(column, name)
         if pyarrow.types.is_floating(column.type):
             return _floats(column)
         if pyarrow.types.is_integer(column.type) or pyarrow.types.is_boolean(column.type):
@@ -236,6 +236,14 @@ def names_in(column: Any, name: str, start: int) -> NDArray[Any]:
     """The text itself; an empty one is a missing name."""
     values = pc.utf8_trim_whitespace(column)
     _refuse_empty(values, name, start)
+    return _as_text(values, name)
+
+
+def _as_text(values: Any, name: str) -> NDArray[Any]:
+    """An array of text, if none ends in NUL, which it would drop."""
+    cut = values.filter(pc.ends_with(values, "\0"))
+    if len(cut):
+        raise cut_name(name, cut[0].as_py())
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.str_)
 
 

@@ -18,11 +18,13 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import (
+    EVERY_ROW_HAS_ONE,
     MOST_CLASSES,
     Class,
     ClassRule,
     Evidence,
     NotAClassError,
+    PositiveClass,
     not_a_class,
     refuse_many_classes,
 )
@@ -42,8 +44,10 @@ _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 _VALUE: Final = "value"
 _STATE: Final = "state"
 # What a row's state adds up from: some model predicts the label, the slow one does, an exit differs
-# from the slow one, there is a label.
-_RIGHT, _SLOW_RIGHT, _DIFFER, _LABELLED = 1, 2, 4, 8
+# from the slow one, there is a label, a prediction is missing where one may be.
+_RIGHT, _SLOW_RIGHT, _DIFFER, _LABELLED, _GAP = 1, 2, 4, 8, 16
+# What a candidate's answer does, as its question numbers it.
+_EQUAL, _ONLY_NEW, _ONLY_OLD, _NEITHER, _UNLABELLED, _MAY_LOSE = range(6)
 _EXACT_FLOATS: Final = 2**53
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
@@ -71,6 +75,12 @@ class ClassColumn:
         """The classes as float64, by way of their text where the engine rounds no integer."""
         return (self.value.cast(nw.String) if self.float_by_text else self.value).cast(nw.Float64)
 
+    def holds(self, found: Class) -> nw.Expr:
+        """Where the column holds a class that was met in it."""
+        if isinstance(found, int) and not _holds(nw.Int64(), found):
+            return one_where(self.value.cast(nw.String) == str(found)) == 1
+        return one_where(self.value == found) == 1
+
     @property
     def key(self) -> nw.Expr:
         """The classes to count by: all fractions are one value."""
@@ -84,8 +94,8 @@ class AnswerColumns:
     """Columns of predictions against a column of labels, if there is one.
 
     Columns come with the names that they have where they come from. The distinct values of each
-    column are looked at when this is made: one that names no class
-    raises.
+    column are looked at when this is made: one that names no class raises. With `gaps`, a
+    prediction may be missing, and labels are held against rows that have all of them.
     """
 
     def __init__(
@@ -95,8 +105,10 @@ class AnswerColumns:
         labels: tuple[str, str] | None,
         rule: ClassRule,
         evidence: Evidence,
+        *,
+        gaps: bool = False,
     ) -> None:
-        self._frame, self._rule, self._evidence = frame, rule, evidence
+        self._frame, self._rule, self._evidence, self._gaps = frame, rule, evidence, gaps
         self._answers = [
             class_column(frame, name, column, rule) for name, column in predictions.items()
         ]
@@ -118,6 +130,8 @@ class AnswerColumns:
         """What labels are held against of each row, in one number."""
         right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
         state = one_where(right > 0) * _RIGHT + one_where(self.unlabelled) * -_LABELLED + _LABELLED
+        if self._gaps:
+            state = state + one_where(self._unpredicted) * _GAP
         if not self.agree:
             return state
         differ = reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
@@ -127,8 +141,9 @@ class AnswerColumns:
         """Let the evidence take in the classes of a column, each with a state and its rows."""
         evidence = self._evidence
         if column is self._truth:
-            evidence.labelled |= {found for found, _, _ in read}
-            for found, state, rows in read:
+            held = [each for each in read if not each[1] & _GAP]
+            evidence.labelled |= {found for found, _, _ in held}
+            for found, state, rows in held:
                 self._see_label(found, state, rows)
             return
         evidence.saw(column.name, (found for found, _, _ in read))
@@ -136,7 +151,7 @@ class AnswerColumns:
             evidence.slow = column.name
         if self.agree and column is self._answers[-1]:
             for found, state, rows in read:
-                if state & _LABELLED:
+                if state & _LABELLED and not state & _GAP:
                     evidence.met[bool(state & _DIFFER)].slow[found] += rows
 
     def _see_label(self, found: Class, state: int, rows: int) -> None:
@@ -174,6 +189,28 @@ class AnswerColumns:
             return nw.lit(0) == nw.lit(0)
         return one_where(self._truth.value.is_null()) == 1
 
+    @property
+    def columns(self) -> list[ClassColumn]:
+        """The columns of predictions."""
+        return self._answers
+
+    def missing_in(self, column: ClassColumn) -> int:
+        """How many rows have nothing in a column."""
+        return self._missing[column.name]
+
+    def predicted(self, column: ClassColumn) -> set[Class]:
+        """The classes that were met in a column of predictions."""
+        return self._evidence.predicted.get(column.name, set())
+
+    @property
+    def missing(self) -> list[nw.Expr]:
+        """For every model, where it predicts nothing."""
+        return [one_where(answer.value.is_null()) == 1 for answer in self._answers]
+
+    @property
+    def _unpredicted(self) -> nw.Expr:
+        return reduce(nw.Expr.__or__, self.missing)
+
     def right_as_number(self, model: int) -> nw.Expr:
         """1 where a model predicts the label, else 0."""
         return one_where(self.right[model])
@@ -201,18 +238,39 @@ class AnswerColumns:
         without = pattern + (4 ** len(exits) - 1)
         return nw.when(self.unlabelled & (pattern > 0)).then(without).otherwise(labelled)
 
+    def replaced(self) -> list[nw.Expr]:
+        """For every model but the last, what its answer does in place of the last one's, numbered
+        as `pacbound.tally.questions.replacement` does: it decides the same, in the same order.
+        """
+        *right, old_right = (one_where(right) == 1 for right in self.right)
+        *missing, no_old = self.missing
+        unknown, found = self.unlabelled, []
+        for new_right, no_new, agree in zip(right, missing, self.agree, strict=True):
+            ways = [
+                (no_new, _ONLY_OLD),
+                (no_old & new_right, _EQUAL),
+                (no_old & unknown, _MAY_LOSE),
+                (no_old, _ONLY_OLD),
+                (one_where(agree) == 1, _EQUAL),
+                (unknown, _UNLABELLED),
+                (new_right, _ONLY_NEW),
+                (old_right, _ONLY_OLD),
+            ]
+            outcome = nw.lit(_NEITHER)
+            for condition, code in reversed(ways):
+                outcome = nw.when(condition).then(nw.lit(code)).otherwise(outcome)
+            found.append(outcome)
+        return found
+
     def coded(self, outcome: nw.Expr) -> nw.Expr:
         """`outcome`, a number from 0, or below 0 what keeps a row from having one.
 
         A cascade has an outcome for rows without a label.
         """
-        unpredicted = reduce(
-            nw.Expr.__or__, (one_where(a.value.is_null()) == 1 for a in self._answers)
-        )
         flawed = outcome
         if not self.agree:
             flawed = nw.when(self.unlabelled).then(nw.lit(_NO_LABEL)).otherwise(outcome)
-        return nw.when(unpredicted).then(nw.lit(_NO_PREDICTION)).otherwise(flawed)
+        return nw.when(self._unpredicted).then(nw.lit(_NO_PREDICTION)).otherwise(flawed)
 
     def checked(self, counts: KeyCounts, key: str) -> Integers:
         """The outcomes that were counted, if every row has one."""
@@ -282,6 +340,42 @@ class AnswerColumns:
                     f"{column.name} has {missing} missing values (null or NaN): every model must "
                     "predict every row."
                 )
+
+
+class ClassFlag:
+    """A column of classes of which one counts, as truth values: 1 where a row is of it, else 0."""
+
+    is_boolean: Final = False
+
+    def __init__(self, answers: AnswerColumns, positive: PositiveClass) -> None:
+        self._answers = answers
+        (self._column,) = answers.columns
+        missing = answers.missing_in(self._column)
+        if missing:
+            raise InvalidValueError(
+                f"{self.name} has {missing} missing values (null or NaN): {EVERY_ROW_HAS_ONE}"
+            )
+        self._meant = positive.met(answers.predicted(self._column))
+
+    @property
+    def name(self) -> str:
+        """What the column is called where it comes from."""
+        return self._column.name
+
+    @property
+    def is_true(self) -> nw.Expr:
+        """Whether a row is of the class that counts, as a condition."""
+        held = (self._column.holds(found) for found in self._meant)
+        return reduce(nw.Expr.__or__, held, _nowhere())
+
+    @property
+    def key(self) -> nw.Expr:
+        """The value as a key to count by."""
+        return one_where(self.is_true)
+
+    def checked(self, counts: KeyCounts, key: str) -> Integers:
+        """The values that were counted."""
+        return self._answers.checked(counts, key)
 
 
 def class_column(frame: Frame, name: str, key: str, rule: ClassRule) -> ClassColumn:

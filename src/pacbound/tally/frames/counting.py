@@ -157,8 +157,11 @@ def _collected_by_spark(native: Any) -> dict[str, NDArray[Any]]:
 
 
 def _with_gaps(column: nw.Series[Any]) -> NDArray[Any]:
-    """A column as an array; integers beside nulls stay integers, which floats would round."""
-    if column.dtype.is_integer() and column.null_count():
+    """A column as an array; integers beside nulls stay integers, which floats would round, and text
+    keeps a NUL at its end, which arrays of text drop.
+    """
+    integers = column.dtype.is_integer() and column.null_count()
+    if integers or isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum)):
         return np.array(column.to_list(), dtype=object)
     return column.to_numpy()
 

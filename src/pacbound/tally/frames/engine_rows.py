@@ -20,11 +20,18 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import grade_hint, is_missing
-from pacbound.tally.classes import ClassRule, Evidence
+from pacbound.tally.classes import Class, ClassRule, Evidence
 from pacbound.tally.coins import Graded, not_preferred
-from pacbound.tally.columns import ROUNDING, Integers, Slot, score_hint
-from pacbound.tally.frames.answer_columns import AnswerColumns, class_column
-from pacbound.tally.frames.counting import KeyCounts, counted, extreme
+from pacbound.tally.columns import (
+    ROUNDING,
+    Integers,
+    Slot,
+    refuse_cut_names,
+    score_hint,
+    stored,
+)
+from pacbound.tally.frames.answer_columns import AnswerColumns, ClassFlag, class_column
+from pacbound.tally.frames.counting import KeyCounts, collected, counted, extreme
 from pacbound.tally.frames.opening import (
     Frame,
     is_boolean,
@@ -281,10 +288,11 @@ class EngineRows:
         read_again: bool = False,
     ) -> None:
         self._slots = slots
-        columns = {key: key if keyed else slot.name for key, slot in slots.items()}
+        columns = {key: key if keyed else slot.name for key, slot in stored(slots).items()}
         native, fields = with_fields(native, columns.values())
         self._columns = {k: fields.get(c, c) if fields else c for k, c in columns.items()}
         self._rule = rule
+        self._class_flags: dict[str, ClassFlag] = {}
         self.read_again = read_again
         self._native = native
         self.frame = open_frame(native, self._columns.values())
@@ -293,15 +301,19 @@ class EngineRows:
         """What the column of a slot is called where it comes from, and how it was scaled."""
         return self._slots[slot].shown
 
-    def count(self, keys: Mapping[str, nw.Expr], *, outcomes: int = 2) -> KeyCounts:
+    def count(
+        self, keys: Mapping[str, nw.Expr], *, outcomes: int = 2, frame: Frame | None = None
+    ) -> KeyCounts:
         """How many rows have each combination of the keys, each of which takes the memory of all
         `outcomes`. What an engine would hand back beyond `MOST_ENTRIES` is refused; files that can
-        be read in order are not, and neither are frames that are loaded.
+        be read in order are not, and neither are frames that are loaded. A `frame` may stand for
+        these rows that was made of them.
         """
+        rows = self.frame if frame is None else frame
         if not self._is_bounded:
-            return counted(self.frame, keys)
+            return counted(rows, keys)
         most = MOST_ENTRIES // max(2, outcomes)
-        counts = counted(self.frame, keys, most=most)
+        counts = counted(rows, keys, most=most)
         if len(counts.rows) > most:
             self._refuse_many(counts, most)
         return counts
@@ -332,6 +344,29 @@ class EngineRows:
             f"grid: round each confidence down to a {steps}th, floor({steps} * confidence) / "
             f"{steps}, here and in use. With enough memory, pass the columns as arrays."
         )
+
+    def neighbours(self, keys: Mapping[str, nw.Expr], within: str, by: str) -> Frame:
+        """The keys of each row, beside those of the rows before and after it that have the same key
+        `within`, in the order of the key `by`; null where there is none.
+        """
+        own = self.frame.select(**keys)
+        return own.with_columns(
+            nw.col(name).shift(step).over(within, order_by=by).alias(f"{name} {side}")
+            for name in keys
+            for step, side in ((1, "before"), (-1, "after"))
+            if name != within
+        )
+
+    def first_where(
+        self, frame: Frame, key: nw.Expr, value: float, by: Sequence[str]
+    ) -> dict[str, Any]:
+        """The first row, in the order of some columns, that has a value of a key: a second look,
+        which only bad rows cost.
+        """
+        found = collected(frame.filter(key == value).sort(*by).head(1))
+        return {
+            name: None if is_missing(column[0]) else column[0] for name, column in found.items()
+        }
 
     def number(self, slot: str) -> nw.Expr:
         """A column of numbers as float64, of any size."""
@@ -366,7 +401,7 @@ class EngineRows:
         self,
         scores: str,
         grid: Bins | DyadicGrid,
-        unsafe: Flag,
+        unsafe: Flag | ClassFlag,
         final_scores: str | None,
         *,
         lost: bool,
@@ -394,7 +429,7 @@ class EngineRows:
         key: str,
         scores: str,
         outcomes: Integers,
-        unsafe: Flag,
+        unsafe: Flag | ClassFlag,
         final_scores: str | None,
         *,
         lost: bool,
@@ -427,14 +462,14 @@ class EngineRows:
         return nw.when(is_number(value)).then(unscaled(value - worst, best - worst))
 
     def refuse_beyond(self, slots: Sequence[str], graded: Graded) -> None:
-        """Refuse grades beyond the scale."""
-        for slot in slots:
-            quality, value = self.quality(slot, graded), self.number(slot)
-            beyond = (quality < 0.0) | (quality > 1.0)
-            found = counted(self.frame, {"beyond": one_where(beyond)})
-            values = found.rows_where(found.numbers("beyond") == 1)
+        """Refuse grades beyond the scale; one look at all columns."""
+        quality = {slot: self.quality(slot, graded) for slot in slots}
+        beyond = {slot: (each < 0.0) | (each > 1.0) for slot, each in quality.items()}
+        found = counted(self.frame, {slot: one_where(each) for slot, each in beyond.items()})
+        for slot, each in beyond.items():
+            values = found.rows_where(found.numbers(slot) == 1)
             if values:
-                example = extreme(self.frame, value, beyond, greatest=True)
+                example = extreme(self.frame, self.number(slot), each, greatest=True)
                 raise graded.beyond(f"{self.name(slot)} holds {example}", values)
 
     def tossed(self, coin: str, better: nw.Expr, worse: nw.Expr, agree: nw.Expr | None) -> nw.Expr:
@@ -478,21 +513,77 @@ class EngineRows:
             quality = nw.when(text == name).then(nw.lit(stands_for)).otherwise(quality)
         return quality
 
-    def flag(self, slot: str) -> Flag:
-        """A column of truth values."""
-        return Flag(self.frame, self._columns[slot], self.name(slot))
+    def label_key(
+        self, label: AnswerColumns, chosen: Mapping[Class, str], grid: Bins | DyadicGrid
+    ) -> nw.Expr:
+        """The key of the number that stands in the column of each row's class; `LOST` where the
+        class has no column, or there is no number.
+        """
+        score = self._of_label(label, chosen)
+        return nw.when(is_number(score)).then(cell_key(score, grid)).otherwise(nw.lit(LOST))
+
+    def _of_label(self, label: AnswerColumns, chosen: Mapping[Class, str]) -> nw.Expr:
+        (column,) = label.columns
+        found = [
+            nw.when(column.holds(each)).then(self.number(slot)) for each, slot in chosen.items()
+        ]
+        return nw.coalesce(*found) if found else nw.lit(None).cast(nw.Float64)
+
+    def label_cells(
+        self,
+        counts: KeyCounts,
+        key: str,
+        label: AnswerColumns,
+        chosen: Mapping[Class, str],
+        grid: Bins | DyadicGrid,
+    ) -> Integers:
+        """The cells that were counted under the key of a label's number, -1 where it has none."""
+        keys = counts.numbers(key)
+        if (keys < 0).any():
+            # Another look at one column after the other: which of them holds it?
+            for found, slot in chosen.items():
+                one = {found: slot}
+                own = counted(self.frame, {key: self.label_key(label, one, grid)})
+                score = self._of_label(label, one)
+                check_scores(own, key, self.frame, score, self.name(slot))
+        return cells_of(keys, grid)
+
+    def flag(self, slot: str) -> Flag | ClassFlag:
+        """A column of truth values, or of classes of which one counts: these are looked at once."""
+        positive = self._slots[slot].positive
+        if positive is None:
+            return Flag(self.frame, self._columns[slot], self.name(slot))
+        if slot not in self._class_flags:
+            answers = self.answers([slot], None, Evidence())
+            self._class_flags[slot] = ClassFlag(answers, positive)
+        return self._class_flags[slot]
+
+    def look_at_classes(self) -> None:
+        """Refuse rows without a class where one of them counts, and take in which classes there
+        are.
+        """
+        for slot, held in self._slots.items():
+            if held.positive is not None:
+                self.flag(slot)
 
     def answers(
-        self, predictions: Sequence[str], labels: str | None, evidence: Evidence
+        self,
+        predictions: Sequence[str],
+        labels: str | None,
+        evidence: Evidence,
+        *,
+        gaps: bool = False,
     ) -> AnswerColumns:
-        """Columns of predictions against a column of labels, if there is one."""
+        """Columns of predictions against a column of labels, if there is one; with `gaps`, a
+        prediction may be missing.
+        """
         named = {self.name(slot): self._columns[slot] for slot in predictions}
         if len(named) < len(predictions):
             # One column may stand for several models.
             named = {f"{self.name(slot)} ({slot})": self._columns[slot] for slot in predictions}
         truth = None if labels is None else (self.name(labels), self._columns[labels])
         try:
-            return AnswerColumns(self.frame, named, truth, self._rule, evidence)
+            return AnswerColumns(self.frame, named, truth, self._rule, evidence, gaps=gaps)
         except PacboundError:
             raise
         except Exception as error:  # an engine's own
@@ -538,6 +629,7 @@ class EngineRows:
                 "below 2**53: expected an integer or a string."
             )
         texts = [value if isinstance(value, str) else str(int(value)) for value in found]
+        refuse_cut_names(texts, name)
         places: dict[str, int] = {}
         codes = [places.setdefault(text, len(places)) for text in texts]
         return tuple(places), np.array(codes, dtype=np.int64)

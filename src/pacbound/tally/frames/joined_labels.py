@@ -119,7 +119,7 @@ class _Join:
         return frame.select(*kept, *labels).to_native()
 
     def _of_frame(self, native: Any) -> Frame:
-        """Answers in a frame of Spark, those that are none left out."""
+        """Answers in a frame of Spark, without the rows that have no answer."""
         names = [ROW, *(column.name for column in self._columns), *self._told]
         frame = open_frame(native, names)
         came = [
@@ -232,7 +232,7 @@ class _Join:
 
     @property
     def _beside(self) -> list[int]:
-        """The columns beside the labels, by their places, that the table has, too."""
+        """The places of the columns beside the labels that the table has as well."""
         return [place for place, name in enumerate(self._told) if name in self._stored]
 
     def _differs(self, met: Frame, place: int) -> nw.Expr:

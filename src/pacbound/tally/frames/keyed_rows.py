@@ -485,11 +485,9 @@ def with_uniform(frame: Frame, hashed: Hashed) -> Frame:
     return keyed.with_columns(((nw.col(_HIGH) * 2.0**21 + low) * 2.0**-53).alias(_COIN))
 
 
-def draws_inside(native: Any, question: Question, draw: Draw) -> bool:
-    """Whether an engine holds these rows that can draw them: it knows them by their ids."""
-    slots = {**question.slots, **draw.slots}.values()
-    plain = all(slot.positive is None for slot in slots)
-    return plain and "row_ids" in draw.slots and isinstance(known_frame(native), nw.LazyFrame)
+def draws_inside(native: Any, draw: Draw) -> bool:
+    """Whether these rows are in an engine that can draw them by their ids."""
+    return "row_ids" in draw.slots and isinstance(known_frame(native), nw.LazyFrame)
 
 
 def ids_inside(native: Any, draw: Draw) -> Numbers | None:
@@ -512,6 +510,7 @@ def drawn_inside(
     """
     slots = stored(question.slots)
     rows = KeyedRows(native, {**slots, **draw.slots}, rule)
+    rows.rows.look_at_classes()
     if draw.by == "clusters":
         trials = {} if draw.trials is None else question.trials_inside(rows.rows)
         chosen, drawn = rows.by_cluster(draw, trials)

@@ -216,9 +216,7 @@ def _refuse_absent(name: str, found: list[str]) -> None:
 
 
 def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) -> None:
-    """Refuse names that an engine takes for a pattern or a path, and may hand over other columns
-    for.
-    """
+    """Refuse names that an engine reads as a pattern or a path: it may return other columns."""
     for name in names:
         pattern = name == "*" or (
             engine.is_polars() and name.startswith("^") and name.endswith("$")

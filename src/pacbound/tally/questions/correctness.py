@@ -66,10 +66,20 @@ class Correctness(Question):
             plain = self._judge_plain(rows)
             if plain is not None:
                 return plain
-        keys = {"cell": rows.cell_key("confidence", self.grid), **self._group_keys(rows)}
+        keys = self._group_keys(rows)
+        if not self._is_one_rate:
+            keys = {"cell": rows.cell_key("confidence", self.grid), **keys}
         counts, right = self._count_right(rows, keys, evidence)
-        cells = rows.cells(counts, "cell", "confidence", self.grid)[:, None]
-        return self._counted_inside(rows, counts, cells, right)
+        if self._is_one_rate:
+            cells = np.zeros(len(counts.rows), dtype=np.int64)
+        else:
+            cells = rows.cells(counts, "cell", "confidence", self.grid)
+        return self._counted_inside(rows, counts, cells[:, None], right)
+
+    @property
+    def _is_one_rate(self) -> bool:
+        """Whether there is no confidence, and one bin for all rows."""
+        return self.slots["confidence"].constant is not None
 
     def _named(self, named: Mapping[str, Any]) -> Self:
         return self._binned(self._of_outcomes(named), named)._of_one_rate()
@@ -89,9 +99,7 @@ class Correctness(Question):
         return super()._named(named)
 
     def _of_one_rate(self) -> Self:
-        """The same question; without a confidence, rows are all in one bin, if there is but one,
-        and are judged here.
-        """
+        """The same question; without a confidence, rows are all in one bin, if there is but one."""
         if "confidence" in self.slots:
             return self
         if self.grid.n_cells != 1:
@@ -100,7 +108,7 @@ class Correctness(Question):
                 "or for all rows of a group: pass n_bins=1 for it."
             )
         slots = {"confidence": Slot("number", "confidence", constant=1.0), **self.slots}
-        return replace(self, slots=slots, counts_inside=False)
+        return replace(self, slots=slots)
 
     def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
         columns = {role: role for role in passed if role not in self.options}
@@ -143,7 +151,7 @@ class Correctness(Question):
 
     def _may_be_plain(self, rows: EngineRows) -> bool:
         plain = self.slots.keys() == {"confidence", "correct"} and rows.read_again
-        plain = plain and self.slots["confidence"].scale is None
+        plain = plain and self.slots["confidence"].scale is None and not self._is_one_rate
         return plain and isinstance(self.grid, EqualWidthBins) and rows.flag("correct").is_boolean
 
     def _judge_plain(self, rows: EngineRows) -> Judged | None:

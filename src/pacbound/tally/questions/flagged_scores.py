@@ -135,9 +135,9 @@ def _require_lost_unsafe(
 
 
 def _final_scores(rows: Rows, score: str, running: Floats, unsafe: NDArray[np.bool_]) -> Floats:
-    """The running maxima, and the final scores of the unsafe rollouts instead of theirs.
+    """The score of each rollout: its final score if it is unsafe, else its running maximum.
 
-    A safe rollout has no un-recoverable state, so whatever stands there for it is not looked at.
+    A safe rollout has no un-recoverable state, so its final score is not looked at.
     """
     name, given = rows.name(_FINAL), rows.numbers(_FINAL)
     last = checked_scores(np.where(unsafe, given, 0.0), name, start=rows.start, lost=True)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import CannotCountError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import (
     Class,
@@ -96,8 +95,23 @@ class LabelScores(Question):
         return self._in_groups(rows, judged)
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
-        """Not inside an engine: the rows are read in batches."""
-        raise CannotCountError("The probability of the true label is taken from rows in order.")
+        """The same inside an engine, which looks at the labels first."""
+        for slot in self.slots:
+            if slot.startswith(_PROBABILITY):
+                rows.number(slot)
+        label = rows.answers(["label"], None, Evidence())
+        (column,) = label.columns
+        classes = sorted(label.predicted(column), key=lambda each: (isinstance(each, str), each))
+        chosen = {
+            each: f"{_PROBABILITY}{place}"
+            for each, place in zip(classes, self._places(classes).tolist(), strict=False)
+            if place != MISSING
+        }
+        key = rows.label_key(label, chosen, self.grid)
+        counts = rows.count({"cell": key, **self._group_keys(rows)})
+        cells = rows.label_cells(counts, "cell", label, chosen, self.grid)
+        outcomes = np.zeros(len(cells), dtype=np.int64)
+        return self._counted_inside(rows, counts, cells[:, None], outcomes)
 
     def _places(self, classes: Sequence[Class]) -> Integers:
         """The column of each class that was met, -1 for none; and for a missing one at the end."""
@@ -211,6 +225,5 @@ LABEL_SCORES = LabelScores(
     outcomes=("labelled",),
     labelled_by=("label",),
     labels_may_be_missing=True,
-    counts_inside=False,
     lowest_cell=-1,
 )

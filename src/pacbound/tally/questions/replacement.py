@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import CannotCountError
 from pacbound.sources.values import MISSING
 from pacbound.tally.coins import COIN, Graded, tossed_differences
 from pacbound.tally.columns import (
@@ -46,6 +45,8 @@ from pacbound.tally.questions.cascade import (
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
 if TYPE_CHECKING:
+    import narwhals as nw
+
     from pacbound.tally.classes import Evidence, Vocabulary
     from pacbound.tally.frames.engine_rows import EngineRows
 
@@ -66,6 +67,9 @@ EQUAL, ONLY_NEW, ONLY_OLD, NEITHER, UNLABELLED, MAY_LOSE, MAY_GAIN = range(7)
 # What counts as a loss, and what may still become a gain, or cease to be a loss.
 LOST: Final = [ONLY_OLD, UNLABELLED, MAY_LOSE]
 OPEN: Final = [UNLABELLED, MAY_LOSE, MAY_GAIN]
+
+# The keys that engines count the outcome of each candidate by.
+_CANDIDATE: Final = "candidate "
 
 # Joint outcomes are 7 to the power of the candidates.
 MOST_CANDIDATES: Final = 4
@@ -183,11 +187,8 @@ class ReplacementQuestion(Question):
             told = lost, np.zeros(len(rows), dtype=np.int64)
         else:
             singles = [outcome_of(answers[0], new, truth) for new in answers[1:]]
-        joint = np.zeros(len(rows), dtype=np.int64)
-        for single in singles:
-            joint = joint * len(OUTCOMES) + single
         cells = np.zeros((len(rows), 1), dtype=np.int64)
-        return self._in_groups(rows, Judged(len(rows), cells, joint, told=told))
+        return self._in_groups(rows, Judged(len(rows), cells, _joint(singles), told=told))
 
     def _compared(self, rows: Rows, old: Floats, new: Floats) -> Integers:
         """The outcome of a candidate by two qualities; without coins, which way it points."""
@@ -197,7 +198,7 @@ class ReplacementQuestion(Question):
     def qualities(self, rows: Rows) -> list[Floats]:
         """The quality of each model's answer, NaN where it is missing."""
         if "preferred" in self.slots:
-            new = preferred_quality(rows, {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5})
+            new = preferred_quality(rows, self._preferred)
             return [1.0 - new, new]
         graded = self.graded or Graded()
         found = [
@@ -207,9 +208,43 @@ class ReplacementQuestion(Question):
         # One column is the new model's: 1 where it wins, 0.5 for a tie, 0 where it loses.
         return found if len(found) > 1 else [1.0 - found[0], found[0]]
 
-    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
-        """Not inside an engine: the rows are read in batches."""
-        raise CannotCountError("Answers that may be missing are compared in order.")
+    @property
+    def _preferred(self) -> dict[str, float]:
+        """The quality of the new model's answer, by which one is preferred."""
+        return {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """The same inside an engine: a key for the outcome of each candidate."""
+        # Labels are held against the last one.
+        predictions = self._slots("prediction")[::-1]
+        label = "label" if "label" in self.slots else None
+        answers = rows.answers(predictions, label, evidence, gaps=True) if predictions else None
+        if answers is not None and not self.takes_quality:
+            singles = answers.replaced()[::-1]
+        else:
+            agree = [None] * self.candidates if answers is None else answers.agree[::-1]
+            old, *candidates = self._qualities_inside(rows)
+            tossed = zip(candidates, agree, strict=True)
+            singles = [rows.tossed(COIN, old, new, same) for new, same in tossed]
+        keys = {f"{_CANDIDATE}{m}": single for m, single in enumerate(singles)}
+        counts = rows.count({**keys, **self._group_keys(rows)})
+        codes = [counts.numbers(key).astype(np.int64) for key in keys]
+        if answers is not None:
+            answers.checked(counts, next(iter(keys)))
+        if self.takes_quality:
+            codes = [outcome_between(code // 3 - 1, code % 3 - 1) for code in codes]
+        cells = np.zeros((len(counts.rows), 1), dtype=np.int64)
+        return self._counted_inside(rows, counts, cells, _joint(codes))
+
+    def _qualities_inside(self, rows: EngineRows) -> list[nw.Expr]:
+        """The quality of each model's answer, null where it is missing."""
+        graded = self.graded or Graded()
+        if "preferred" in self.slots:
+            found = [rows.preferred("preferred", self._preferred)]
+        else:
+            rows.refuse_beyond(self._slots(QUALITY), graded)
+            found = [rows.quality(slot, graded) for slot in self._slots(QUALITY)]
+        return found if len(found) > 1 else [1.0 - found[0], found[0]]
 
     def _see(
         self,
@@ -233,6 +268,14 @@ class ReplacementQuestion(Question):
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(f"{role} ")]
+
+
+def _joint(singles: Sequence[Integers]) -> Integers:
+    """The joint outcome of each row, by the outcome of each candidate."""
+    joint = np.zeros(len(singles[0]), dtype=np.int64)
+    for single in singles:
+        joint = joint * len(OUTCOMES) + single
+    return joint
 
 
 def outcomes_of(candidates: int) -> tuple[str, ...]:
@@ -309,7 +352,6 @@ REPLACEMENT = ReplacementQuestion(
     labelled_by=("label",),
     grid=DyadicGrid(1),
     labels_may_be_missing=True,
-    counts_inside=False,
     tosses=True,
     joins=True,
     reference="old model",
