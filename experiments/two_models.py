@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from pacbound.procedures.cascade import TOP, Walk, decide
+from pacbound.procedures.cascade import TOP, decide, walk_from_counts
+from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.binomial import binomial_interval, bonferroni_level
 from pacbound.stats.paired import paired_test
 from pacbound.tally.questions.cascade import AGREE, NEITHER, ONLY_FAST, ONLY_SLOW
@@ -83,51 +84,51 @@ class Pair:
         """The rows of a calibration set."""
         return rng.integers(0, len(self), n)
 
-    def walk(self, rows: Array) -> Walk:
+    def walk(self, rows: Array) -> JointWalk:
         """The counts of these rows as the threshold falls."""
         cells, place = np.unique(self.cells[rows], return_inverse=True)
         keys = place * 4 + self.outcomes[rows]
-        return Walk.from_counts(cells, np.bincount(keys, minlength=4 * len(cells)).reshape(-1, 4))
+        return walk_from_counts(cells, np.bincount(keys, minlength=4 * len(cells)).reshape(-1, 4))
 
 
-def certified(walk: Walk, n: int, *, xi: float, delta: float, bound: Any) -> int:
+def certified(walk: JointWalk, n: int, *, xi: float, delta: float, bound: Any) -> int:
     """The threshold that is certified: the last before the first failure."""
-    cell = decide(walk, n, xi=xi, delta=delta, bound=bound).cell
-    return NEVER if cell is None else cell
+    cells = decide(walk, n, xi=xi, delta=delta, bound=bound).cells
+    return NEVER if cells is None else cells[0]
 
 
-def walked(changes: Walk, passes: Array) -> int:
+def walked(changes: JointWalk, passes: Array) -> int:
     """The last threshold before the first failure, from which of the `changes` pass; the same as
     `certified`, for bounds that are computed once and compared with many xi."""
     failed = np.flatnonzero(~passes)
     return _just_before(changes, int(failed[0]) if failed.size else len(passes))
 
 
-def searched(changes: Walk, passes: Array) -> int:
+def searched(changes: JointWalk, passes: Array) -> int:
     """The paper's search: the lowest threshold that passes, whatever fails above it."""
     passed = np.flatnonzero(passes)
     return _just_before(changes, int(passed[-1]) + 1 if passed.size else 0)
 
 
-def _just_before(changes: Walk, step: int) -> int:
+def _just_before(changes: JointWalk, step: int) -> int:
     """The lowest threshold with the counts of the step before: between two changes the verdict
     stays the same."""
     if step == 0:
         return NEVER
-    return 0 if step == len(changes) else int(changes.cells[step]) + 1
+    return 0 if step == len(changes) else int(changes.cells[0, step]) + 1
 
 
-def passes_exact(changes: Walk, n: int, *, xi: float, delta: float) -> Array:
+def passes_exact(changes: JointWalk, n: int, *, xi: float, delta: float) -> Array:
     """Which steps the exact test passes, each by itself."""
-    return np.asarray(paired_test(changes.losses, changes.only_fast, n, xi=xi, delta=delta))
+    return np.asarray(paired_test(changes.losses, changes.gains, n, xi=xi, delta=delta))
 
 
-def mean_loss(changes: Walk, n: int) -> Array:
+def mean_loss(changes: JointWalk, n: int) -> Array:
     """The loss that the rows show: the paper's histogram binning has means in place of bounds."""
-    return np.asarray((changes.losses - changes.only_fast) / n)
+    return np.asarray((changes.losses - changes.gains) / n)
 
 
-def product_bounds(changes: Walk, n: int, delta: float) -> tuple[Array, Array]:
+def product_bounds(changes: JointWalk, n: int, delta: float) -> tuple[Array, Array]:
     """The paper's bound on the loss, mended and as it is printed, each interval at delta/3.
 
     With r the rate of rows that exit and on which the models differ, c how often the fast model is
@@ -135,9 +136,10 @@ def product_bounds(changes: Walk, n: int, delta: float) -> tuple[Array, Array]:
     (1 - c'_up) r_lo. Printed is c_up r_up - c'_lo r_lo, which bounds the accuracy that is gained.
     """
     level = bonferroni_level(delta, 3)
-    rate_low, rate_high = binomial_interval(changes.differ, n, delta=level)
-    fast_low, fast_high = binomial_interval(changes.only_fast, changes.differ, delta=level)
-    slow_low, slow_high = binomial_interval(changes.losses, changes.differ, delta=level)
+    (differ,) = changes.differ
+    rate_low, rate_high = binomial_interval(differ, n, delta=level)
+    fast_low, fast_high = binomial_interval(changes.gains, differ, delta=level)
+    slow_low, slow_high = binomial_interval(changes.losses, differ, delta=level)
     return (
         np.asarray((1 - fast_low) * rate_high - (1 - slow_high) * rate_low),
         np.asarray(fast_high * rate_high - slow_low * rate_low),

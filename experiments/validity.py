@@ -145,7 +145,7 @@ def violations(pair: Pair, sets: int) -> dict[str, Any]:
     losses: dict[str, list[float]] = {name: [] for name in METHODS}
     for number in range(sets):
         walk = pair.walk(pair.draw(N, np.random.default_rng([number, N])))
-        changes = walk.changes()
+        changes = walk.take(walk.changes())
         product, printed = (bound <= XI for bound in product_bounds(changes, N, DELTA))
         chosen = {
             "printed": searched(changes, printed),

@@ -132,7 +132,7 @@ def _one_draw(
     data, top = source.outputs, source.top_five
     rows = pair.draw(n, rng)
     walk, slow_error = pair.walk(rows), float(1 - data.right(SLOW)[rows].mean())
-    changes = walk.changes()
+    changes = walk.take(walk.changes())
     scaled = of_top_five(
         top.classes["resnet18"], top.probabilities["resnet18"], top.labels, top.n_classes
     )(rows)

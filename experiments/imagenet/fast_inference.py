@@ -30,7 +30,7 @@ from experiments.record import known, provenance, publish, resumed, show_progres
 from experiments.temperature import of_top_five
 from experiments.two_models import product_bounds, searched
 from pacbound import certified_cost, design_cascade
-from pacbound.procedures.cascade import TOP, Walk
+from pacbound.procedures.cascade import TOP, walk_from_counts
 from pacbound.report import palette
 from pacbound.report.with_matplotlib import light_grid
 
@@ -172,7 +172,8 @@ def _two_networks(pair: Models, known: Array, fresh: Array) -> Iterator[tuple[st
     """Every way to choose the threshold of ResNet-18 before ResNet-101."""
     found = dict(choices(pair, known, fresh, xi=XI, delta=DELTA))
     tally = counted(pair, known)
-    changes = Walk.from_counts(tally.cells[:, 0], tally.counts).changes()
+    walk = walk_from_counts(tally.cells[:, 0], tally.counts)
+    changes = walk.take(walk.changes())
     printed = searched(changes, product_bounds(changes, len(known), DELTA)[1] <= XI)
     found["printed"] = routed(pair, fresh, np.array([printed / TOP]))
     for name, seen in found.items():
