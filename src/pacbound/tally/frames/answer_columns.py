@@ -46,8 +46,6 @@ _STATE: Final = "state"
 # What a row's state adds up from: some model predicts the label, the slow one does, an exit differs
 # from the slow one, there is a label, a prediction is missing where one may be.
 _RIGHT, _SLOW_RIGHT, _DIFFER, _LABELLED, _GAP = 1, 2, 4, 8, 16
-# What a candidate's answer does, as its question numbers it.
-_EQUAL, _ONLY_NEW, _ONLY_OLD, _NEITHER, _UNLABELLED, _MAY_LOSE = range(6)
 _EXACT_FLOATS: Final = 2**53
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
@@ -238,27 +236,28 @@ class AnswerColumns:
         without = pattern + (4 ** len(exits) - 1)
         return nw.when(self.unlabelled & (pattern > 0)).then(without).otherwise(labelled)
 
-    def replaced(self) -> list[nw.Expr]:
-        """For every model but the last, what its answer does in place of the last one's, numbered
-        as `pacbound.tally.questions.replacement` does: it decides the same, in the same order.
+    def replaced(
+        self, decided: Sequence[tuple[Sequence[str], int]], otherwise: int
+    ) -> list[nw.Expr]:
+        """For every model but the last, what its answer does in place of the last one's: the number
+        of the first of what is decided whose facts all hold.
         """
         *right, old_right = (one_where(right) == 1 for right in self.right)
         *missing, no_old = self.missing
-        unknown, found = self.unlabelled, []
+        found = []
         for new_right, no_new, agree in zip(right, missing, self.agree, strict=True):
-            ways = [
-                (no_new, _ONLY_OLD),
-                (no_old & new_right, _EQUAL),
-                (no_old & unknown, _MAY_LOSE),
-                (no_old, _ONLY_OLD),
-                (one_where(agree) == 1, _EQUAL),
-                (unknown, _UNLABELLED),
-                (new_right, _ONLY_NEW),
-                (old_right, _ONLY_OLD),
-            ]
-            outcome = nw.lit(_NEITHER)
-            for condition, code in reversed(ways):
-                outcome = nw.when(condition).then(nw.lit(code)).otherwise(outcome)
+            so = {
+                "no new answer": no_new,
+                "no old answer": no_old,
+                "no label": self.unlabelled,
+                "agree": one_where(agree) == 1,
+                "new right": new_right,
+                "old right": old_right,
+            }
+            outcome = nw.lit(otherwise)
+            for facts, code in reversed(decided):
+                holds = reduce(nw.Expr.__and__, (so[fact] for fact in facts))
+                outcome = nw.when(holds).then(nw.lit(code)).otherwise(outcome)
             found.append(outcome)
         return found
 

@@ -68,6 +68,18 @@ EQUAL, ONLY_NEW, ONLY_OLD, NEITHER, UNLABELLED, MAY_LOSE, MAY_GAIN = range(7)
 LOST: Final = [ONLY_OLD, UNLABELLED, MAY_LOSE]
 OPEN: Final = [UNLABELLED, MAY_LOSE, MAY_GAIN]
 
+# What is so of a row, and its outcome then: the first that holds decides, else NEITHER.
+DECIDED: Final = (
+    (("no new answer",), ONLY_OLD),
+    (("no old answer", "new right"), EQUAL),
+    (("no old answer", "no label"), MAY_LOSE),
+    (("no old answer",), ONLY_OLD),
+    (("agree",), EQUAL),
+    (("no label",), UNLABELLED),
+    (("new right",), ONLY_NEW),
+    (("old right",), ONLY_OLD),
+)
+
 # The keys that engines count the outcome of each candidate by.
 _CANDIDATE: Final = "candidate "
 
@@ -220,7 +232,7 @@ class ReplacementQuestion(Question):
         label = "label" if "label" in self.slots else None
         answers = rows.answers(predictions, label, evidence, gaps=True) if predictions else None
         if answers is not None and not self.takes_quality:
-            singles = answers.replaced()[::-1]
+            singles = answers.replaced(DECIDED, NEITHER)[::-1]
         else:
             agree = [None] * self.candidates if answers is None else answers.agree[::-1]
             old, *candidates = self._qualities_inside(rows)
@@ -304,13 +316,17 @@ def at_best(counts: Integers) -> Integers:
 
 def outcome_of(old: Integers, new: Integers, truth: Integers) -> Integers:
     """The outcome of each row by the numbers of the classes, -1 where one is missing."""
-    unknown, right = truth == MISSING, (new == truth) & (truth != MISSING)
-    no_old = old == MISSING
-    return np.select(
-        [new == MISSING, no_old & right, no_old & unknown, no_old, new == old, unknown, right],
-        [ONLY_OLD, EQUAL, MAY_LOSE, ONLY_OLD, EQUAL, UNLABELLED, ONLY_NEW],
-        np.where(old == truth, ONLY_OLD, NEITHER),
-    )
+    unknown = truth == MISSING
+    so = {
+        "no new answer": new == MISSING,
+        "no old answer": old == MISSING,
+        "no label": unknown,
+        "agree": new == old,
+        "new right": (new == truth) & ~unknown,
+        "old right": (old == truth) & ~unknown,
+    }
+    found = [np.all([so[fact] for fact in facts], axis=0) for facts, _ in DECIDED]
+    return np.select(found, [outcome for _, outcome in DECIDED], NEITHER)
 
 
 def outcome_between(most: Integers, least: Integers) -> Integers:
