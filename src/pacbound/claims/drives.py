@@ -287,7 +287,7 @@ class DrivesClaim(Claim[DrivesCertificate]):
         else:
             why = (
                 "The first drive, at {failed}, failed: {unsafe} of {rollouts} rollouts were "
-                "unsafe, {allowed} are allowed."
+                "unsafe (limit: {allowed})."
             )
         return (
             Sentence(why, {**filled, "needed": count(needed or 0)}),
@@ -398,8 +398,8 @@ def _notes(certificate: DrivesCertificate) -> Iterable[str]:
         )
     if _ended(drives)["verdict"] == FAILED:
         yield (
-            "The drive at {failed} failed: {unsafe} of {rollouts} rollouts were unsafe, {allowed} "
-            "are allowed. Nothing more can be added to this claim, that threshold included."
+            "The drive at {failed} failed: {unsafe} of {rollouts} rollouts were unsafe (limit: "
+            "{allowed}). Nothing more can be added to this claim, that threshold included."
         )
     else:
         yield (

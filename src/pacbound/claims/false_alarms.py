@@ -29,7 +29,7 @@ WORDS = ClaimWords(
     rule="Raise an alarm where the score is at least {threshold}, or any higher threshold.",
     promise="at most {xi} of all negatives then raise an alarm",
     in_use="at most {xi} of the negatives raise an alarm",
-    seen="{events} of {trials} negatives raise an alarm, {allowed} are allowed; so do {positive} "
+    seen="{events} of {trials} negatives raise an alarm (limit: {allowed}); so do {positive} "
     "of the positives. Nothing is claimed about positives that raise none.",
     instead="Raise no alarms.",
     group="{group}: alarms from {threshold} on; {events} of {trials} negatives raise one.",
@@ -40,7 +40,7 @@ WORDS = ClaimWords(
         **dict.fromkeys(
             ("unavoidable", "hopeless"),
             "{unavoidable} of {trials} negatives have a score of 1 and raise an alarm at every "
-            "threshold; {allowed} are allowed. Use a score that tells them apart, such as logits "
+            "threshold (limit: {allowed}). Use a score that tells them apart, such as logits "
             "in float64.",
         ),
     },
@@ -54,7 +54,7 @@ OF_ROLLOUTS = replace(
     costs="{often unsafe} unsafe rollouts raise one",
     rule="Raise an alarm where the danger is at least {threshold}, or any higher threshold.",
     promise="at most {xi} of all safe rollouts then raise an alarm",
-    seen="{events} of {trials} safe rollouts raise an alarm, {allowed} are allowed; so do {unsafe} "
+    seen="{events} of {trials} safe rollouts raise an alarm (limit: {allowed}); so do {unsafe} "
     "of the unsafe ones. A shield needs a certificate about those.",
     group="{group}: alarms from {threshold} on; {events} of {trials} safe rollouts raise one.",
     refusals={
@@ -64,7 +64,7 @@ OF_ROLLOUTS = replace(
         **dict.fromkeys(
             ("unavoidable", "hopeless"),
             "{unavoidable} of {trials} safe rollouts have a danger of 1 or are lost, and raise an "
-            "alarm at every threshold; {allowed} are allowed.",
+            "alarm at every threshold (limit: {allowed}).",
         ),
     },
 )

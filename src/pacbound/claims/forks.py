@@ -66,7 +66,7 @@ WORDS = replace(
     covers="Covered are the thresholds j / 65536 from {start} up to the one certified, and no "
     "others: use it with all its digits. To brake at a lower danger may be unsafe more often.",
     kept="rollouts that are safe under the shield",
-    seen="{events} would be unsafe under the shield, {allowed} are allowed; at least {all} of all "
+    seen="{events} would be unsafe under the shield (limit: {allowed}); at least {all} of all "
     "rollouts would be stopped, and {safe} of those that are safe without it.",
     instead="Always brake, which is not certified either.",
     group="{group}: from {threshold} on; {events} of {trials} rollouts are unsafe.",
@@ -75,8 +75,8 @@ WORDS = replace(
         "too-few": "{trials} rollouts cannot certify {xi}, even if none is unsafe.",
         **dict.fromkeys(
             ("unavoidable", "hopeless"),
-            "{unavoidable} of {trials} rollouts are unsafe where the walk starts, at {start}; "
-            "{allowed} are allowed. Where braking at once is itself risky, declare a higher start "
+            "{unavoidable} of {trials} rollouts are unsafe where the walk starts, at {start} "
+            "(limit: {allowed}). Where braking at once is itself risky, declare a higher start "
             "for fresh rollouts.",
         ),
     },

@@ -136,7 +136,7 @@ CLAIM = ThresholdClaim(
                 plain="the true label is missing from at most {often xi} sets",
                 rule="Put a label into the set where its probability is at least {threshold}.",
                 promise="the true label is missing from at most {xi} of all sets",
-                seen="{events} of {trials} sets miss the true label, {allowed} are allowed.",
+                seen="{events} of {trials} sets miss the true label (limit: {allowed}).",
                 instead="Put every label into every set.",
                 group="{group}: from {threshold} on; {events} of {trials} sets miss the label.",
                 refusals={
@@ -144,9 +144,9 @@ CLAIM = ThresholdClaim(
                     "none": "There are no rows, so nothing is known about their sets.",
                     "too-few": "{trials} rows cannot certify {xi}, even if no set misses a label.",
                     "unavoidable": "{unavoidable} of {trials} rows have no probability for their "
-                    "label, so every set misses it; {allowed} are allowed.",
+                    "label, so every set misses it (limit: {allowed}).",
                     "hopeless": "{unavoidable} of {trials} rows have no probability for their "
-                    "label, so every set misses it; {allowed} are allowed.",
+                    "label, so every set misses it (limit: {allowed}).",
                 },
                 no_use={
                     0.0: "Every probability is at least 0: each set holds all labels, so the claim "

@@ -150,7 +150,7 @@ WORDS = ClaimWords(
     promise="at most {xi} of all rollouts{horizon} are then unsafe",
     kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
-    seen="{events} unsafe rollouts would slip through, {allowed} are allowed; at least {all} of "
+    seen="{events} unsafe rollouts would slip through (limit: {allowed}); at least {all} of "
     "all rollouts would be stopped.",
     instead="Always brake.",
     group="{group}: from {threshold} on; {events} of {trials} rollouts slip through.",
