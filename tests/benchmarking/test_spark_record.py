@@ -18,7 +18,7 @@ FOUND: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
 PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
 MOST = 300e6
 # What the page names as more than that.
-MORE = {"calibration by clusters": "A draw by clusters is the exception, with {} MB"}
+MORE = {"calibration in equal-mass bins": "Equal-mass bins are the exception, with {} MB"}
 
 
 def _now(size: int) -> dict[str, Any]:

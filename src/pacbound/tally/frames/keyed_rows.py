@@ -53,7 +53,7 @@ from pacbound.tally.frames.opening import (
 from pacbound.tally.questions.question import Question
 
 # So many names come back from an engine; of more only a digest does.
-MOST_NAMES: Final = 2**24
+MOST_NAMES: Final = 2**22
 
 # Columns that are there for the time of a draw.
 _CLUSTER, _ROW, _HASH, _ROWS, _BUCKET, _NAMES, _DIGEST = (
