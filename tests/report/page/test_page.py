@@ -64,7 +64,7 @@ class _Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(self.texts)
+        return " ".join(self.texts).replace("\N{NO-BREAK SPACE}%", " %")
 
     def ids(self) -> list[str]:
         return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]

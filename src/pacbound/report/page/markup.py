@@ -37,8 +37,13 @@ def tag(name: str, /, *inside: str | None, **attributes: str | float | bool | No
 
 def joined(parts: Iterable[str | None]) -> Markup:
     """The parts one after the other, each escaped unless it is markup."""
-    texts = (part if isinstance(part, Markup) else escape(part) for part in parts if part)
+    texts = (part if isinstance(part, Markup) else _escaped(part) for part in parts if part)
     return Markup("".join(texts))
+
+
+def _escaped(text: str) -> str:
+    """Escaped, with no line that begins with the sign of a percentage."""
+    return escape(text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def table(
