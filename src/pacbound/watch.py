@@ -272,6 +272,7 @@ class TableRows:
     def _reading(self, question: Any) -> RowReading:
         def judged(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
             found = question.judge(rows, vocabulary, evidence)
+            question.require_possible(Evidence(labelled={*vocabulary.names()}))
             if found.places is None:
                 return self.seen(found, np.zeros(len(rows), dtype=np.int64))
             require_certified(found.groups, self.groups)

@@ -72,6 +72,8 @@ WRONG = {
     "gap": ("high", 7, "Rollout 0 has no row for the thresholds from 8 on"),
     "group": ("room", "another", "Rollout 0 has the groups"),
     "no name": ("seed", None, "missing"),
+    "NaN for a name": ("seed", np.nan, "missing"),
+    "-inf for a name": ("seed", -np.inf, "missing|inf"),
 }
 
 

@@ -53,6 +53,10 @@ COLUMNS: dict[str, Any] = {
     "g": RNG.integers(0, 2, ROWS),
     "patient": RNG.integers(0, 80, ROWS),
     "id": np.array([f"r{number}" for number in range(ROWS)], dtype=object),
+    "nobody": np.full(ROWS, None),
+    "1": _model(0.7, 0.0),
+    "2": _model(0.7, 0.0),
+    "by number": np.where(RNG.random(ROWS) < 0.1, np.nan, RNG.integers(1, 3, ROWS)),
     "w": RNG.random(ROWS),
     **{str(name): SURE[:, place] for place, name in enumerate(NAMES)},
 }
@@ -60,7 +64,8 @@ COLUMNS["ant"][::9] = np.nan
 TABLE = pa.table(
     {
         name: pa.array(
-            [None if one != one else one for one in values.tolist()]  # noqa: PLR0124 - NaN
+            [None if one != one else one for one in values.tolist()],  # noqa: PLR0124 - NaN
+            pa.string() if name == "nobody" else None,
         )
         for name, values in COLUMNS.items()
     }
@@ -88,6 +93,16 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "replacement",
         {"prediction": ["old", "new"], "preferred": "better", "groups": "g", **IDS},
     ),
+    "preferred by number": (
+        "replacement",
+        {"prediction": ["1", "2"], "preferred": "by number", **IDS},
+    ),
+    "nothing preferred": (
+        "replacement",
+        {"prediction": ["old", "new"], "preferred": "nobody", **IDS},
+    ),
+    "one says nothing": ("replacement", {"prediction": ["old", "nobody"], "label": "y"}),
+    "nothing labelled": ("replacement", {"prediction": ["old", "new"], "label": "nobody"}),
     "a class": ("recall", {**ILL, "groups": "g"}),
     "a class by clusters": ("recall", {**ILL, **CLUSTERS, "cluster_bound": 30}),
     "a class by weights": ("recall", {**ILL, **WEIGHTS}),
@@ -102,6 +117,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "sets": ("sets", {**SETS, "label": "y", "groups": "g"}),
     "sets by places": ("sets", {**SETS, "label": "place"}),
+    "sets without labels": ("sets", {**SETS, "label": "nobody"}),
     "sets by clusters": ("sets", {**SETS, "label": "y", **CLUSTERS}),
 }
 
@@ -114,6 +130,9 @@ def _from_arrays(question: str, asked: dict[str, Any]) -> Tally:
             return pd.DataFrame({name: COLUMNS[name] for name in named})
         if isinstance(named, list):
             return np.column_stack([COLUMNS[name] for name in named])
+        if named == "by number":
+            # Arrays of predictions have no names: the models are the old one and the new one.
+            return np.array([{1: "old", 2: "new"}.get(one) for one in COLUMNS[named]], object)
         taken = role != "positive_class" and isinstance(named, str)
         return COLUMNS[named] if taken else named
 
@@ -156,6 +175,32 @@ def test_a_class_that_is_missing_or_nowhere_is_refused_by_every_engine(table: En
         pacbound.certify_recall("c", "y", positive_class="bee", **asked)
     with pytest.raises(InvalidValueError, match="is in no row of whole, which holds 'ant', 'bee'"):
         pacbound.certify_recall("c", "whole", positive_class="wasp", **asked)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "asked", "said"),
+    [
+        ("q_new", np.nextafter(5.0, 6.0), CASES["grades"][1], "grades from -5 to 5"),
+        ("better", "neither", CASES["preferred"][1], "'neither' .1 such"),
+    ],
+)
+def test_a_grade_that_cannot_be_is_refused_by_every_engine(
+    table: Engine, column: str, value: Any, asked: dict[str, Any], said: str
+) -> None:
+    """Also one a little above the best, whose quality would be rounded to 1."""
+    values = [value, *TABLE[column].to_pylist()[1:]]
+    changed = TABLE.set_column(TABLE.column_names.index(column), column, pa.array(values))
+    scale: dict[str, Any] = {"quality_scale": (-5, 5)} if "quality" in asked else {}
+    if scale:
+        for name in asked["quality"]:
+            grades = [None if one is None else 1 + 3 * one for one in TABLE[name].to_pylist()]
+            if name == column:
+                grades[0] = value
+            changed = changed.set_column(
+                changed.column_names.index(name), name, pa.array(grades, pa.float64())
+            )
+    with pytest.raises(InvalidValueError, match=said):
+        Tally.count("replacement", data=table(changed), **asked, **scale)
 
 
 @pytest.mark.parametrize("role", ["groups", "row_ids"])

@@ -113,6 +113,26 @@ def test_labels_that_count_from_1_are_not_taken_for_places(
     assert missing.values["tables"][0]["counts"]["cells"][0] == -1
 
 
+def test_a_part_of_the_rows_may_have_labels_without_a_column_if_others_have_one(
+    rows: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    """Files are read in parts: what one part has is no reason to refuse all of them."""
+    probability, label = rows
+    names = np.array(LABELS, dtype=object)[label]
+    names[:300] = "unicorn"
+    columns = {name: probability[:, place] for place, name in enumerate(LABELS)}
+    frame = pandas.DataFrame({**columns, "animal": names})
+    for place, part in enumerate((frame[:300], frame[300:])):
+        part.to_csv(tmp_path / f"{place}.csv", index=False)
+    both: Any = [tmp_path / "0.csv", tmp_path / "1.csv"]
+    asked: dict[str, Any] = {"xi": 0.6, "delta": 0.05}
+    found = certify_sets(LABELS, "animal", data=both, **asked)
+    arrays = certify_sets(frame[LABELS], names, **asked)
+    assert found.to_dict()["claim"]["tables"] == arrays.to_dict()["claim"]["tables"]
+    with pytest.raises(InvalidValueError, match="'unicorn', and no column is for these"):
+        certify_sets(LABELS, "animal", data=both[0], **asked)
+
+
 @pytest.mark.parametrize(
     ("probability", "said"),
     [

@@ -86,7 +86,7 @@ class Counted:
     sources: frozenset[str]
     drawn: Drawn | None = None
     matches: LabelMatches | None = None
-    ids: Numbers | None = None
+    ids: Numbers | str | None = None
     graded: Graded | None = None
 
 
@@ -120,7 +120,7 @@ class Counting:
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
         self.drawn: Drawn | None = None
-        self.ids: Numbers | None = None
+        self.ids: Numbers | str | None = None
         self.rows = 0
         # Rows that are looked at together, until all are there.
         self._waiting: list[Rows] = []
@@ -233,6 +233,7 @@ class Counting:
         for slot in self.question.slots.values():
             if slot.positive is not None:
                 slot.positive.require_seen(slot.name)
+        self.question.require_possible(self.evidence)
         if has_classes(self.question):
             self.evidence.check(self.rule, self.rows, self._labels)
         matches = self.evidence.matches(self.rule)

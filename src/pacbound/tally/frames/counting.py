@@ -59,10 +59,21 @@ def counted(frame: Frame, keys: Mapping[str, nw.Expr], *, most: int | None = Non
     """How many rows have each combination of the keys; of more than `most`, one more comes back."""
     # Named before they are grouped by: some engines cast inside an aggregation with a warning, or
     # not at all.
-    named = frame.select(*[expression.alias(name) for name, expression in keys.items()])
+    named = _named(frame, keys)
     counts = named.group_by(*keys).agg(nw.len().alias(_ROWS))
     found = collected(counts if most is None else counts.head(most + 1))
     return KeyCounts({name: found[name] for name in keys}, found[_ROWS].astype(np.int64))
+
+
+def _named(frame: Frame, keys: Mapping[str, nw.Expr]) -> Frame:
+    """The keys of all rows. Most engines give a single row for a selection of constants alone, so
+    the keys are put beside the columns first.
+    """
+    if frame.implementation.is_duckdb():
+        # It repeats constants. Beside the columns, it would take a key for a column whose name
+        # differs in capitals only.
+        return frame.select(**keys)
+    return frame.with_columns(**keys).select(*keys)
 
 
 def counted_each(

@@ -30,7 +30,7 @@ from pacbound.tally.columns import (
     score_hint,
     stored,
 )
-from pacbound.tally.frames.answer_columns import AnswerColumns, ClassFlag, class_column
+from pacbound.tally.frames.answer_columns import AnswerColumns, ClassFlag
 from pacbound.tally.frames.counting import KeyCounts, collected, counted, extreme
 from pacbound.tally.frames.opening import (
     Frame,
@@ -463,8 +463,13 @@ class EngineRows:
 
     def refuse_beyond(self, slots: Sequence[str], graded: Graded) -> None:
         """Refuse grades beyond the scale; one look at all columns."""
-        quality = {slot: self.quality(slot, graded) for slot in slots}
-        beyond = {slot: (each < 0.0) | (each > 1.0) for slot, each in quality.items()}
+        worst, best = graded.scale
+        grades = {slot: self.number(slot) for slot in slots}
+        # Of the grades themselves: a little above the best one, a quality may be rounded to 1.
+        beyond = {
+            slot: is_number(each) & ((each < worst) | (each > best))
+            for slot, each in grades.items()
+        }
         found = counted(self.frame, {slot: one_where(each) for slot, each in beyond.items()})
         for slot, each in beyond.items():
             values = found.rows_where(found.numbers(slot) == 1)
@@ -503,14 +508,17 @@ class EngineRows:
         """The quality that the preferred model of each row stands for, by its name; null where
         there is none.
         """
-        column = class_column(self.frame, self.name(slot), self._columns[slot], ClassRule())
-        text, quality = column.value.cast(nw.String), nw.lit(None).cast(nw.Float64)
-        found = counted(self.frame, {"value": text})
-        for value, rows in zip(found.keys["value"].tolist(), found.rows.tolist(), strict=True):
-            if not is_missing(value) and value not in known:
-                raise not_preferred(f"{self.name(slot)} holds {value!r}", rows, known)
-        for name, stands_for in known.items():
-            quality = nw.when(text == name).then(nw.lit(stands_for)).otherwise(quality)
+        named = {self.name(slot): self._columns[slot]}
+        answers = AnswerColumns(self.frame, named, None, ClassRule(), Evidence())
+        (column,) = answers.columns
+        quality = nw.lit(None).cast(nw.Float64)
+        for each in sorted(answers.predicted(column), key=str):
+            preferred = column.holds(each)
+            if str(each) not in known:
+                found = counted(self.frame, {"strange": one_where(preferred)})
+                rows = found.rows_where(found.numbers("strange") == 1)
+                raise not_preferred(f"{column.name} holds {str(each)!r}", rows, known)
+            quality = nw.when(preferred).then(nw.lit(known[str(each)])).otherwise(quality)
         return quality
 
     def label_key(

@@ -141,7 +141,7 @@ def _interval_keys(frame: Any, groups: Sequence[str]) -> dict[str, nw.Expr]:
     rollout, dtype = nw.col("rollout"), frame.collect_schema()["rollout"]
     nameless = rollout.is_null()
     if dtype.is_float():
-        nameless = nameless | (rollout == np.inf)
+        nameless = nameless | ~((rollout > -np.inf) & (rollout < np.inf))
     elif dtype == nw.String:
         # Arrays of text drop it, and would take two names for one.
         nameless = nameless | rollout.str.ends_with("\0")

@@ -9,7 +9,7 @@ lost by labelling some rows only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -83,10 +83,12 @@ class LabelScores(Question):
         self,
         rows: Rows,
         vocabulary: Vocabulary,
-        evidence: Evidence,  # noqa: ARG002
+        evidence: Evidence,
     ) -> Judged:
         """The cell of the probability of each row's label."""
         codes = rows.classes("label", vocabulary)
+        # Not all that the vocabulary has: rows that were not drawn brought classes, too.
+        self._see(vocabulary.classes(np.unique(codes).tolist()), evidence)
         places = self._places(vocabulary.names())
         scores = self._of_label(rows, np.where(codes == MISSING, MISSING, places[codes]))
         cells = np.where(scores == -np.inf, -1, self.grid.cells(np.maximum(scores, 0.0)))
@@ -94,7 +96,7 @@ class LabelScores(Question):
         judged = Judged(len(rows), cells[:, None], counted, told=(scores, codes + 1))
         return self._in_groups(rows, judged)
 
-    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine, which looks at the labels first."""
         for slot in self.slots:
             if slot.startswith(_PROBABILITY):
@@ -102,6 +104,7 @@ class LabelScores(Question):
         label = rows.answers(["label"], None, Evidence())
         (column,) = label.columns
         classes = sorted(label.predicted(column), key=lambda each: (isinstance(each, str), each))
+        self._see(classes, evidence)
         chosen = {
             each: f"{_PROBABILITY}{place}"
             for each, place in zip(classes, self._places(classes).tolist(), strict=False)
@@ -117,28 +120,37 @@ class LabelScores(Question):
         """The column of each class that was met, -1 for none; and for a missing one at the end."""
         width = sum(key.startswith(_PROBABILITY) for key in self.slots)
         named = {name: place for place, name in enumerate(self.names)}
-        numbers = _numbers_of(self.names)
-        if not numbers:
-            numbers = {place: place for place in range(width)}
-            beyond = [name for name in classes if isinstance(name, int) and name >= width]
-            if beyond:
-                raise InvalidValueError(
-                    f"label holds {max(beyond)}, and the places of {width} columns are 0 to "
-                    f"{width - 1}: subtract 1 if labels count from 1. If it stands for a label "
-                    f"that has no column, pass missing={max(beyond)}: such rows count as missed."
-                )
+        numbers = _numbers_of(self.names) or {place: place for place in range(width)}
         found = [
             named.get(name, MISSING) if isinstance(name, str) else numbers.get(name, MISSING)
             for name in classes
         ]
-        if found and all(place == MISSING for place in found):
-            listed = ", ".join(map(repr, list(classes)[:3]))
+        return np.array([*found, MISSING], dtype=np.int64)
+
+    def _see(self, classes: Iterable[Class], evidence: Evidence) -> None:
+        """Let `evidence` take in the labels, none of which may be beyond the places of columns."""
+        seen = set(classes)
+        width = sum(key.startswith(_PROBABILITY) for key in self.slots)
+        beyond = [name for name in seen if isinstance(name, int) and name >= width]
+        if beyond and not _numbers_of(self.names):
+            raise InvalidValueError(
+                f"label holds {max(beyond)}, and the places of {width} columns are 0 to "
+                f"{width - 1}: subtract 1 if labels count from 1. If it stands for a label "
+                f"that has no column, pass missing={max(beyond)}: such rows count as missed."
+            )
+        evidence.labelled |= seen
+
+    def require_possible(self, evidence: Evidence) -> None:
+        """Refuse labels of which none has a column."""
+        classes = sorted(evidence.labelled, key=lambda each: (isinstance(each, str), each))
+        width = sum(key.startswith(_PROBABILITY) for key in self.slots)
+        if classes and (self._places(classes)[:-1] == MISSING).all():
+            listed = ", ".join(map(repr, classes[:3]))
             known = ", ".join(self.names[:3]) or f"0 to {width - 1}"
             raise InvalidValueError(
                 f"label holds {listed}, and no column is for these: expected the names of the "
                 f"columns ({known}), or their places from 0."
             )
-        return np.array([*found, MISSING], dtype=np.int64)
 
     def _of_label(self, rows: Rows, places: Integers) -> Floats:
         scores = np.full(len(rows), -np.inf)

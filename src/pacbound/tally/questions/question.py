@@ -381,6 +381,9 @@ class Question(ABC):
         """
         return None
 
+    def require_possible(self, evidence: Evidence) -> None:  # noqa: B027
+        """Raise if the classes of all rows that were judged cannot be right."""
+
     @abstractmethod
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The rows of arrays, judged; `evidence` takes in what is seen of their classes."""

@@ -239,7 +239,7 @@ class ReplacementQuestion(Question):
             tossed = zip(candidates, agree, strict=True)
             singles = [rows.tossed(COIN, old, new, same) for new, same in tossed]
         keys = {f"{_CANDIDATE}{m}": single for m, single in enumerate(singles)}
-        counts = rows.count({**keys, **self._group_keys(rows)})
+        counts = rows.count({**keys, **self._group_keys(rows)}, outcomes=len(self.outcomes))
         codes = [counts.numbers(key).astype(np.int64) for key in keys]
         if answers is not None:
             answers.checked(counts, next(iter(keys)))
