@@ -17,6 +17,8 @@ import pytest
 from pacbound import Tally, calibrate, certify_together, load_certificate
 from pacbound.claims.bundle import CertificateBundle
 from pacbound.errors import InvalidValueError
+from pacbound.tally.draws import digest_of_names
+from pacbound.tally.frames import keyed_rows
 
 RNG = np.random.default_rng(0)
 ROWS = 400
@@ -133,3 +135,56 @@ def test_a_bundle_keeps_the_digest_of_each_claim(tmp_path: Path) -> None:
     assert sorted(loaded.provenance.drawn_by) == ["one.cluster", "one.row_id"]
     assert loaded.members["one"].provenance.drawn_by == HELD["numbers"](tmp_path)
     assert loaded.verify()
+
+
+ENOUGH = 2**17
+LAZY: dict[str, Callable[[Any], Any]] = {
+    "duckdb": duckdb.from_arrow,
+    "polars": lambda table: polars.from_arrow(table).lazy(),  # type: ignore[union-attr]
+}
+
+
+@pytest.fixture
+def few_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer names may leave an engine than by default: hashing millions takes long."""
+    monkeypatch.setattr(keyed_rows, "MOST_NAMES", ENOUGH)
+
+
+def with_ids(rows: int) -> tuple[dict[str, Any], pyarrow.Table]:
+    columns = {"c": np.full(rows, 0.5), "ok": np.ones(rows, dtype=bool), "id": np.arange(rows)}
+    return columns, pyarrow.table(columns)
+
+
+@pytest.mark.usefixtures("few_names")
+@pytest.mark.parametrize("engine", LAZY)
+@pytest.mark.parametrize("rows", [ENOUGH, ENOUGH + 1])
+def test_only_so_many_ids_leave_their_engine_and_others_are_known_by_their_digest(
+    engine: str, rows: int, tmp_path: Path
+) -> None:
+    columns, table = with_ids(rows)
+    inside = Tally.count("calibration", "c", "ok", row_ids="id", data=LAZY[engine](table))
+    arrays = Tally.count("calibration", columns["c"], columns["ok"], row_ids=columns["id"])
+    assert isinstance(arrays.ids, np.ndarray)
+    if rows == ENOUGH:
+        assert np.array_equal(inside.ids, arrays.ids)  # type: ignore[arg-type]
+        return
+    assert inside.ids == digest_of_names(arrays.ids)
+    inside.save(tmp_path / "t.json")
+    assert Tally.load(tmp_path / "t.json").ids == inside.ids
+    one = Tally.count("calibration", [0.5], [True], row_ids=["another"])
+    for left, right in ((inside, one), (one, inside)):
+        with pytest.raises(InvalidValueError, match="Count all tables together"):
+            _ = left + right
+
+
+@pytest.mark.usefixtures("few_names")
+@pytest.mark.parametrize("engine", LAZY)
+def test_a_draw_by_more_names_than_leave_their_engine_is_the_draw_of_the_arrays(
+    engine: str,
+) -> None:
+    columns, table = with_ids(ENOUGH + 1)
+    made = calibrate("c", "ok", clusters="id", row_ids="id", data=LAZY[engine](table), delta=0.1)
+    ids = columns["id"]
+    arrays = calibrate(columns["c"], columns["ok"], clusters=ids, row_ids=ids, delta=0.1)
+    assert made.provenance.drawn_by == arrays.provenance.drawn_by
+    assert made.bins.trials.tolist() == arrays.bins.trials.tolist()

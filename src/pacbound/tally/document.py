@@ -54,6 +54,7 @@ def is_tally_file(path: str | os.PathLike[str]) -> bool:
 
 
 _BEGINNING = re.compile(rb'\s*\{\s*"cells"\s*:')
+_STAYED = re.compile("sha256:[0-9a-f]{64}")
 
 
 def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
@@ -125,8 +126,16 @@ def _read(body: Mapping[str, Json]) -> dict[str, Any]:
     }
 
 
-def _read_ids(body: Mapping[str, Json]) -> Numbers:
-    ids = names_from_text(documents.Reader(body, "tally").text("row_ids"))
+def ids_to_text(ids: Numbers | str) -> str:
+    """Hashes of row ids, or the digest of more than leave an engine, as a document holds them."""
+    return ids if isinstance(ids, str) else names_to_text(ids)
+
+
+def _read_ids(body: Mapping[str, Json]) -> Numbers | str:
+    text = documents.Reader(body, "tally").text("row_ids")
+    if _STAYED.fullmatch(text):
+        return text
+    ids = names_from_text(text)
     # Of a sum some parts may have none.
     if len(ids) > body["rows"]:
         raise ValueError(f"{len(ids)} row ids for {body['rows']} rows")

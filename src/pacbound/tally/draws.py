@@ -147,10 +147,7 @@ class Drawn:
     def __add__(self, other: Drawn) -> Drawn:
         """What was drawn from two tables that share no cluster and no row."""
         if self.rows and other.rows and (self.stayed or other.stayed):
-            raise InvalidValueError(
-                "The names of so many rows stayed in their engine, so that nothing tells whether a "
-                "row is in both tallies. Count all tables together."
-            )
+            raise names_stayed()
         if self.by == "weights" and self.rows and other.rows and not (self.named and other.named):
             raise InvalidValueError(
                 "Rows that were kept by their weights and their place in a table do not add: the "
@@ -213,6 +210,14 @@ class Drawn:
         """The same way, with nothing drawn yet."""
         among = tuple((name, 0) for name, _ in self.among)
         return Drawn(self.by, 0, 0, self.seed, self.bound, among=among)
+
+
+def names_stayed() -> InvalidValueError:
+    """Names that were too many to leave their engine are in no tally."""
+    return InvalidValueError(
+        "The names of so many rows stayed in their engine, so that nothing tells whether a row is "
+        "in both tallies. Count all tables together."
+    )
 
 
 def digest_of_names(numbers: Numbers) -> str:

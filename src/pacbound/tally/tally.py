@@ -26,9 +26,9 @@ from pacbound.tally.document import (
     LARGEST_FILE,
     drawn_to_dict,
     fields_of,
-    names_to_text,
+    ids_to_text,
 )
-from pacbound.tally.draws import Drawn, Numbers, described_way
+from pacbound.tally.draws import Drawn, Numbers, described_way, names_stayed
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Question, Scope, question_named
@@ -81,9 +81,10 @@ class Tally:
     matches : LabelMatches or None
         Cascade: how often labels match the slow model, by class, from which labels of other rows
         are recognised. None if there are no labels.
-    ids : ndarray of uint64 or None
+    ids : ndarray of uint64, str or None
         A hash of each row id, in order, if `row_ids` were passed and nothing was drawn: rows that
-        another tally has, too, are recognised by it.
+        another tally has, too, are recognised by it. If they were too many to leave their engine,
+        their digest, and the tally adds to no other with ids.
     graded : Graded or None
         How outcomes were graded and tossed by coins; None where they are right or wrong.
 
@@ -106,7 +107,7 @@ class Tally:
     sources: frozenset[str] = field(default_factory=frozenset)
     drawn: Drawn | None = None
     matches: LabelMatches | None = None
-    ids: Numbers | None = None
+    ids: Numbers | str | None = None
     graded: Graded | None = None
 
     @classmethod
@@ -312,7 +313,7 @@ class Tally:
             "sources": sorted(self.sources),
             **({} if self.drawn is None else {"drawn": drawn_to_dict(self.drawn)}),
             **({} if self.matches is None else {"label_matches": self.matches.to_dict()}),
-            **({} if self.ids is None else {"row_ids": names_to_text(self.ids)}),
+            **({} if self.ids is None else {"row_ids": ids_to_text(self.ids)}),
             **({} if self.graded is None else {"graded": graded_to_dict(self.graded)}),
         }
         return {**body, "digest": documents.digest(body)}
@@ -427,6 +428,8 @@ class Tally:
                 "guarantee. Add each part once."
             )
         if self.ids is not None and other.ids is not None:
+            if isinstance(self.ids, str) or isinstance(other.ids, str):
+                raise names_stayed()
             again = np.intersect1d(self.ids, other.ids)
             if again.size:
                 raise RepeatedSourceError(
@@ -439,8 +442,8 @@ class Tally:
             )
 
 
-def _all_ids(one: Numbers | None, other: Numbers | None) -> Numbers | None:
-    if one is None or other is None:
+def _all_ids(one: Numbers | str | None, other: Numbers | str | None) -> Numbers | str | None:
+    if one is None or other is None or isinstance(one, str) or isinstance(other, str):
         return other if one is None else one
     return np.sort(np.concatenate([one, other]))
 

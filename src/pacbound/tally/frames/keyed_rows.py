@@ -215,8 +215,8 @@ def names_seen(frame: Frame, sums: Sequence[str], most: Sequence[str] = ()) -> N
             largest[name] = max(largest[name], int(rest[place]))
         if bucket is not None:
             digests[bucket] = bytes.fromhex(digest)
-            whole = whole and names is not None
-            held += b"" if names is None else names
+            whole = whole and names is not None and len(held) + len(names) <= 8 * MOST_NAMES
+            held += names if whole else b""
     numbers = np.frombuffer(held, dtype=np.uint64) if whole else None
     if numbers is not None:
         if sys.byteorder == "little":
@@ -231,7 +231,8 @@ def _buckets(frame: Frame, sums: Sequence[str], most: Sequence[str]) -> Iterator
     their digest, and the sums and maxima.
     """
     engine, native = frame.implementation, frame.to_native()
-    enough = MOST_NAMES >> 4 * BUCKET_DIGITS
+    # Buckets differ a little. Whether all names together are too many is seen when they are here.
+    enough = 2 * MOST_NAMES >> 4 * BUCKET_DIGITS
     if engine.is_spark_like():
         from pyspark.sql import functions as f  # noqa: PLC0415
 
@@ -490,13 +491,14 @@ def draws_inside(native: Any, draw: Draw) -> bool:
     return "row_ids" in draw.slots and isinstance(known_frame(native), nw.LazyFrame)
 
 
-def ids_inside(native: Any, draw: Draw) -> Numbers | None:
-    """A hash of the id of each row, in order, if all are different; None if they are too many to
-    leave their engine.
+def ids_inside(native: Any, draw: Draw) -> Numbers | str:
+    """A hash of the id of each row, in order, if all are different; their digest if they are too
+    many to leave their engine.
     """
     slots = {role: draw.slots[role] for role in ("row_ids",)}
     rows = KeyedRows(native, slots, ClassRule())
-    return rows.ids(Hashed(draw.seed, "row", _ROW)).numbers
+    seen = rows.ids(Hashed(draw.seed, "row", _ROW))
+    return seen.digest if seen.numbers is None else seen.numbers
 
 
 @contextmanager
