@@ -426,9 +426,11 @@ def _bisected(
 
 @lru_cache(maxsize=8)
 def _log_factorials(n: int) -> tuple[Floats, Floats]:
-    """The logarithms of 0!, …, n!, and of n over 0, …, n over n, the same for all staircases."""
-    logs: Floats = gammaln(np.arange(n + 1) + 1.0)
-    return logs, logs[n] - logs - logs[::-1]
+    """The logarithms of 0!, …, n!; and for each c the logarithm of n over c, c, and n - c. All
+    staircases share them.
+    """
+    c, logs = np.arange(n + 1), gammaln(np.arange(n + 1) + 1.0)
+    return logs, np.column_stack([logs[n] - logs - logs[::-1], c, n - c])
 
 
 def staircase_chance(
@@ -447,9 +449,14 @@ def staircase_chance(
     spread = window_reach(n, minus, level)
     starts, stops = np.maximum(n * minus - spread, 0.0), np.minimum(n * minus + spread, n)
     staircase = _Staircase.under(bmax, n, last=ceil(stops.max(initial=0.0)))
+    # Laws lie side by side in memory, so that sums over c run over all of them at once.
+    gains = np.stack([np.ones_like(minus), np.log(minus), np.log1p(-minus)])
+    losses = np.stack([np.ones_like(failure), np.log1p(-failure), np.log(failure)])
     chances = np.empty(minus.size)
     for laws, start, stop in _blocks(starts.tolist(), stops.tolist()):
-        chances[laws] = staircase.window_sum(minus[laws], failure[laws], start, stop)
+        chances[laws] = staircase.window_sum(
+            gains[:, laws], losses[:, laws], failure[laws], start, stop
+        )
     return chances + NEGLECTED_SHARE * level
 
 
@@ -489,10 +496,9 @@ class _Staircase:
     bmax: Integers
     first_step: Integers
     step_column: Integers
-    step_coefficient: Floats
-    step_successes: Floats
-    step_failures: Floats
-    column_coefficient: Floats
+    # A row of factors for each step and each column, which a law turns into a logarithm.
+    steps: Floats
+    columns: Floats
 
     @classmethod
     def under(cls, bmax: Integers, n: int, *, last: int) -> _Staircase:
@@ -505,36 +511,23 @@ class _Staircase:
         offset = np.arange(column.size) - first_step[column]
         b = height[column] + offset
         rest = n - 1 - column - b
-        logs, column_coefficient = _log_factorials(n)
-        return cls(
-            n=n,
-            bmax=height,
-            first_step=first_step,
-            step_column=column + 1,
-            step_coefficient=logs[n - 1 - column] - logs[b] - logs[rest],
-            step_successes=(b + (offset == 0)).astype(np.float64),
-            step_failures=rest.astype(np.float64),
-            column_coefficient=column_coefficient,
-        )
+        logs, of_columns = _log_factorials(n)
+        coefficient = logs[n - 1 - column] - logs[b] - logs[rest]
+        steps = np.column_stack([coefficient, b + (offset == 0), rest])
+        return cls(n, height, first_step, column + 1, steps, of_columns)
 
-    def window_sum(self, minus: Floats, failure: Floats, start: int, stop: int) -> Floats:
+    def window_sum(
+        self, gains: Floats, losses: Floats, failure: Floats, start: int, stop: int
+    ) -> Floats:
         """The sum over start <= c <= stop; each term of the path counts for every c that lies
-        beyond it.
+        beyond it. The logarithms of the rates of gains and of losses come one column a law.
         """
-        # Laws lie side by side in memory, so that sums over c run over all of them at once.
-        c = np.arange(start, stop + 1)
-        weights = _exp_of_sums(
-            (self.column_coefficient[start : stop + 1], c, self.n - c),
-            (np.ones_like(minus), np.log(minus), np.log1p(-minus)),
-        )
-        beyond = np.cumsum(weights[::-1], axis=0)[::-1]
+        weights = self.columns[start : stop + 1] @ gains
+        beyond = np.cumsum(np.exp(weights, out=weights)[::-1], axis=0)[::-1]
         steps = slice(self.first_step[start], self.first_step[stop])
-        terms = _exp_of_sums(
-            (self.step_coefficient[steps], self.step_successes[steps], self.step_failures[steps]),
-            (np.ones_like(failure), np.log1p(-failure), np.log(failure)),
-        )
+        terms = self.steps[steps] @ losses
         total: Floats = self._base(start, failure) * beyond[0] + np.einsum(
-            "ij,ij->j", terms, beyond[self.step_column[steps] - start]
+            "ij,ij->j", np.exp(terms, out=terms), beyond[self.step_column[steps] - start]
         )
         return total
 
@@ -548,12 +541,6 @@ class _Staircase:
         if most < 0:
             return 0.0
         return np.asarray(betainc(float(trials - most), most + 1.0, failure))
-
-
-def _exp_of_sums(rows: tuple[NDArray[Any], ...], laws: tuple[Floats, ...]) -> Floats:
-    """For each row and each law, the exponential of the sum of their products."""
-    sums: Floats = np.stack(rows, axis=1) @ np.stack(laws)
-    return np.exp(sums, out=sums)
 
 
 def window_reach(n: int | Floats, minus: Floats, level: float) -> Floats:
