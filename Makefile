@@ -21,6 +21,10 @@ INSTALL := -m pip install -qq --disable-pip-version-check
 # The first pip to know --group.
 ABLE_PIP := "pip>=25.1"
 
+# Compiled modules are kept, whatever the machine's default: tests start hundreds of processes, and each
+# would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-core test-lowest coverage fuzz fuzz-atheris words lint format docs bench \
 	experiments experiments-quick dist clean

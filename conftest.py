@@ -27,6 +27,11 @@ from zlib import crc32
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+# The processes of tests, and those that tests start, keep what they compile: each would compile the
+# package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # What Spark is told, wherever a test or a process of a test starts it.
 os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "tests"))
 
