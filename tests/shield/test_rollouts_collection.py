@@ -19,13 +19,13 @@ import joblib
 from tests.shield.cars import Car, brake, danger, labelled, rash, slippery
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield import Frames, Rollouts
+from pacbound.shield import Frames, Rollouts, collect_rollouts, run_shielded
 
 ROOT = Path(__file__).parents[2]
 collect = partial(labelled, slippery, rash, brake, danger, horizon=40)
 
 
-def same(one: Rollouts, other: Rollouts) -> bool:
+def same(one: Any, other: Any) -> bool:
     return all(
         column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items()
     )
@@ -64,11 +64,21 @@ def test_a_row_follows_from_its_seed_whatever_else_is_run(plain: Rollouts) -> No
         np.testing.assert_array_equal(column, plain.columns[name][seeds])
 
 
+def in_parts(way: Any, folder: Path, environment: Any, **options: Any) -> Any:
+    """What a folder keeps in 40 parts: labels and their frames, forks, or shielded rollouts."""
+    options |= {"folder": folder, "chunk": 5, "seeds": range(200), "horizon": 40}
+    # The environment of a process that is killed is slower, and gives the same.
+    options["identity"] = {"environment": "slippery"}
+    if way == "shielded":
+        return run_shielded(environment, rash, brake, danger, [0.5, np.inf], **options)
+    options["keep_frames"] = way == "labels"
+    return collect_rollouts(environment, rash, brake, danger, outcome=way, **options)
+
+
 PROGRAM = """
 import sys, time
-import joblib
-from tests.shield.cars import Car, brake, danger, rash
-from tests.shield.cars import labelled
+from tests.shield.cars import Car
+from tests.shield.test_rollouts_collection import in_parts
 
 class Slow(Car):
     def step(self, action):
@@ -78,21 +88,20 @@ class Slow(Car):
 def slippery():
     return Slow(slip=0.1)
 
-labelled(slippery, rash, brake, danger, horizon=40, seeds=range(200), chunk=5,
-                 folder=sys.argv[1], keep_frames=True, n_jobs=int(sys.argv[2]),
-                 identity={"environment": "slippery"})
+in_parts(sys.argv[1], sys.argv[2], slippery, n_jobs=int(sys.argv[3]))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("way", "n_jobs"), [("labels", 1), ("labels", 2), ("forks", 1), ("shielded", 2)]
+)
 def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
-    plain: Rollouts, tmp_path: Path, n_jobs: int
+    tmp_path: Path, way: str, n_jobs: int
 ) -> None:
     folder = tmp_path / "rollouts"
-    child = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder), str(n_jobs)], cwd=ROOT, start_new_session=True
-    )
+    command = [sys.executable, "-c", PROGRAM, way, str(folder), str(n_jobs)]
+    child = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     deadline = time.monotonic() + 60
     while len(list(folder.glob("part-*.npz"))) < 5:
         assert child.poll() is None
@@ -102,26 +111,20 @@ def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
     child.wait()
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.npz")}
     assert 5 <= len(before) < 40
+    whole = in_parts(way, tmp_path / "whole", slippery)
     with pytest.raises(InvalidValueError, match=r"of 40 parts are missing.*resume"):
-        Rollouts.load(folder)
+        type(whole).load(folder)
     shares: list[float] = []
-    resumed = collect(
-        seeds=range(200),
-        chunk=5,
-        folder=folder,
-        keep_frames=True,
-        progress=shares.append,
-        identity={"environment": "slippery"},  # the other one is slower, and gives the same
-    )
-    assert same(plain, resumed)
+    assert same(whole, in_parts(way, folder, slippery, progress=shares.append))
+    assert same(whole, type(whole).load(folder))
     assert {name: (folder / name).stat().st_mtime_ns for name in before} == before, (
         "what was there is not made again"
     )
     assert shares[0] == len(before) * 5 / 200
     assert shares[-1] == 1.0
-    whole = tmp_path / "whole"
-    collect(seeds=range(200), chunk=5, folder=whole, keep_frames=True)
-    assert Frames.load(folder).observations.tobytes() == Frames.load(whole).observations.tobytes()
+    if way == "labels":
+        kept, expected = (Frames.load(one).observations for one in (folder, tmp_path / "whole"))
+        assert kept.tobytes() == expected.tobytes()
 
 
 BUSY = """
