@@ -12,9 +12,9 @@ log-probabilities.
     python examples/litellm_router.py route new.txt --small S --large L \
         --certificate router.json -o answers.csv
 
-Every answer of `collect` is in a journal beside the output as soon as it comes in. If a request
-fails for good, the others are still answered; type the same command again to ask for what is
-missing.
+Every answer is in a journal beside the output as soon as it comes in. If a request fails for good,
+or the process is killed, type the same command again to ask for what is missing. `route` ends with
+1 while something is, and writes "none" for the model there.
 
 Prompt, parameters and both models are part of what was certified: change one, certify again.
 """
@@ -27,8 +27,11 @@ import csv
 import json
 import math
 import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import litellm
 
@@ -36,6 +39,7 @@ from pacbound.atomic_files import refuse_overwriting
 from pacbound.cascade import Answer, Asking, AsyncCascade
 from pacbound.file_locks import taken
 
+Model = Callable[[int], Awaitable[Answer]]
 ASKING: dict[str, Any] = {"concurrency": 8, "retries": 3, "timeout": 60.0}
 """Tries are counted here, and not by LiteLLM, too: `Asking` waits as long as a server says."""
 
@@ -59,74 +63,74 @@ async def ask(model: str, text: str, **options: Any) -> Answer:
     return Answer((choice.message.content or "").strip(), min(1.0, math.exp(mean)))
 
 
-def router(small: str, large: str, certificate: Any, **options: Any) -> AsyncCascade:
-    """The small model answers where its certified threshold allows it, the large one elsewhere.
-    `options` go to LiteLLM.
+@contextmanager
+def paid_once(
+    journal: Path, models: list[str], texts: list[str], **options: Any
+) -> Iterator[list[Model]]:
+    """The models, as functions of the number of a text. What the journal holds is not asked for
+    again; only one process has it at a time. `options` go to LiteLLM.
     """
+    with journal.open("a+b", buffering=0) as file:
+        if not taken(file, wait=False):
+            raise SystemExit(f"{journal} is in use by another process: wait for it, or end it.")
+        known = kept(file, [models, texts])
 
-    async def fast(text: str) -> Answer:
-        return await ask(small, text, **options)
+        def model(place: int, name: str) -> Model:
+            async def answer(row: int) -> Answer:
+                if (place, row) not in known:
+                    said = await ask(name, texts[row], **options)
+                    known[place, row] = [said.label, said.confidence]
+                    file.write(f"{json.dumps([place, row, known[place, row]])}\n".encode())
+                return Answer(*known[place, row])
 
-    async def slow(text: str) -> Answer:
-        return await ask(large, text, **options)
+            return answer
 
-    return AsyncCascade([fast, slow], certificate, on_error="slow", asking=Asking(**ASKING))
+        yield [model(place, name) for place, name in enumerate(models)]
 
 
-async def collect(
-    small: str, large: str, texts: list[str], journal: Path, **options: Any
-) -> list[dict[str, Any]]:
-    """What both models answer to each text, as rows to certify on. What is in the journal is not
-    asked for again.
+def kept(journal: IO[bytes], belongs_to: list[Any]) -> dict[tuple[int, int], list[Any]]:
+    """The answers in a journal by model and row; it is begun if it is empty."""
+    first = json.dumps(belongs_to).encode()
+    journal.seek(0)
+    # What follows the last line break was cut short, or is nothing.
+    *lines, rest = journal.read().split(b"\n")
+    if lines[0] != first if lines else not first.startswith(rest):
+        raise SystemExit(f"{journal.name} was begun for other requests or models: name another -o.")
+    # Never written anew: what was paid for is on the disk at every moment.
+    journal.truncate(sum(len(line) + 1 for line in lines))
+    if not lines:
+        journal.write(first + b"\n")
+    return {(place, row): said for place, row, said in map(json.loads, lines[1:])}
+
+
+async def collect(models: list[Model], rows: range) -> list[dict[str, Any]]:
+    """What both models answer to each text, as rows to certify on.
 
     A failure that does not pass raises, once all else is answered and kept: rows may not be left
     out because a model failed on them.
     """
     asking = Asking(**ASKING)
-    with journal.open("ab", buffering=0) as file:
-        if not taken(file, wait=False):
-            raise SystemExit(f"{journal} is in use by another process: wait for it, or end it.")
-        known = kept(journal, [small, large, texts])
 
-        async def answer(place: int, row: int) -> list[Any]:
-            if (place, row) not in known:
-                model, text = (small, large)[place], texts[row]
-                said = await asking.awaited(lambda: ask(model, text, **options), RuntimeError)
-                known[place, row] = [said.label, said.confidence]
-                file.write(f"{json.dumps([place, row, known[place, row]])}\n".encode())
-            return known[place, row]
+    async def both(row: int) -> dict[str, Any]:
+        fast, slow = [await asking.awaited(partial(m, row), RuntimeError) for m in models]
+        return {"small": fast.label, "confidence": fast.confidence, "large": slow.label}
 
-        async def both(row: int) -> dict[str, Any]:
-            fast, slow = await answer(0, row), await answer(1, row)
-            return {"small": fast[0], "confidence": fast[1], "large": slow[0]}
-
-        found = await asyncio.gather(*map(both, range(len(texts))), return_exceptions=True)
+    found = await asyncio.gather(*map(both, rows), return_exceptions=True)
     for one in found:
         if isinstance(one, BaseException):
             raise one
     return [one for one in found if isinstance(one, dict)]
 
 
-def kept(journal: Path, belongs_to: list[Any]) -> dict[tuple[int, int], list[Any]]:
-    """The answers in a journal by model and row; it is begun if it is empty."""
-    first = json.dumps(belongs_to)
-    if not journal.stat().st_size:
-        journal.write_text(f"{first}\n", encoding="utf-8")
-    head, *lines = journal.read_text(encoding="utf-8").split("\n")
-    if head != first:
-        raise SystemExit(f"{journal} was begun for other requests or models: name another -o.")
-    if lines.pop():
-        # The last line was cut short.
-        journal.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
-    return {(place, row): said for place, row, said in map(json.loads, lines)}
-
-
-async def route(cascade: AsyncCascade, texts: list[str]) -> list[dict[str, Any]]:
-    """The answer to each text, and which model gave it."""
-    result = await cascade.run(texts)
-    models = {0: "small", 1: "large"}
+async def route(models: list[Model], rows: range, certificate: Path) -> list[dict[str, Any]]:
+    """The answer to each text, and which model gave it: the small one where its certified threshold
+    allows it, the large one elsewhere, and where the small one fails.
+    """
+    cascade = AsyncCascade(models, certificate, on_error="slow", asking=Asking(**ASKING))
+    result = await cascade.run(rows)
+    names = {0: "small", 1: "large"}
     answers = zip(result.predictions.tolist(), result.exits.tolist(), strict=True)
-    return [{"answer": answer, "model": models.get(exit_, "none")} for answer, exit_ in answers]
+    return [{"answer": answer, "model": names.get(exit_, "none")} for answer, exit_ in answers]
 
 
 def main() -> int:
@@ -143,21 +147,26 @@ def main() -> int:
     # At line breaks alone: a request may hold other signs that Python takes for one.
     with options.file.open(encoding="utf-8") as file:
         texts = [line.removesuffix("\n") for line in file]
-    if options.what == "collect":
-        journal = options.output.with_name(f"{options.output.name}.journal")
+    if options.what == "route" and options.certificate is None:
+        parser.error("route needs --certificate.")
+    journal = options.output.with_name(f"{options.output.name}.journal")
+    with paid_once(journal, [options.small, options.large], texts) as models:
+        places = range(len(texts))
         try:
-            rows = asyncio.run(collect(options.small, options.large, texts, journal))
+            if options.what == "collect":
+                rows = asyncio.run(collect(models, places))
+            else:
+                rows = asyncio.run(route(models, places, options.certificate))
         except RuntimeError as error:
             raise SystemExit(f"{error}\nAll other answers are kept in {journal}.") from None
-    elif options.certificate is None:
-        parser.error("route needs --certificate.")
-    else:
-        rows = asyncio.run(route(router(options.small, options.large, options.certificate), texts))
     with options.output.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, ["text", *(rows[0] if rows else ())])
         table.writeheader()
         table.writerows({"text": text, **row} for text, row in zip(texts, rows, strict=True))
-    return 0
+    missing = [text for text, row in zip(texts, rows, strict=True) if row.get("model") == "none"]
+    if missing:
+        sys.stderr.write(f"{len(missing)} requests failed, first {missing[0]!r}. Try again.\n")
+    return int(bool(missing))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,11 @@ import csv
 import math
 import os
 import runpy
+import signal
+import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,8 @@ from pacbound import certify_cascade
 # Nothing is fetched.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 litellm = pytest.importorskip("litellm", reason="litellm is missing: pip install litellm")
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "litellm_router.py"))
+ROOT = Path(__file__).parents[2]
+EXAMPLE = runpy.run_path(str(ROOT / "examples" / "litellm_router.py"))
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of what LiteLLM imports
 
@@ -52,8 +57,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return await real(model=model, messages=messages, mock_response=mock, **options)
 
     monkeypatch.setattr(litellm, "acompletion", mocked)
-    for function in ("collect", "router"):
-        EXAMPLE[function].__globals__["ASKING"] |= {"pause": 0.001}
+    EXAMPLE["route"].__globals__["ASKING"] |= {"pause": 0.001}
     return made
 
 
@@ -124,6 +128,85 @@ def test_a_request_that_fails_for_good_loses_no_answer(
     words[3] = "openai/other"
     with pytest.raises(SystemExit, match="begun for other requests or models"):
         _run(monkeypatch, *words)
+
+
+MODELS = ["--small", "openai/small", "--large", "openai/large"]
+CHILD = """
+import asyncio, runpy, sys
+from tests.cascade.test_litellm_router import _reply, litellm
+
+real, (paid, *sys.argv) = litellm.acompletion, sys.argv[1:]
+
+async def mocked(*, model, messages, **options):
+    await asyncio.sleep(0.02)
+    text = messages[0]["content"]
+    said = await real(
+        model=model, messages=messages, mock_response=_reply(model, text), **options
+    )
+    with open(paid, "a") as file:
+        file.write(f"{model} {text}\\n")
+    return said
+
+litellm.acompletion = mocked
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def _child(tmp_path: Path, *words: Any, program: str = CHILD) -> subprocess.Popen[str]:
+    """The example in a process of its own, which writes down what is paid for."""
+    command = [tmp_path / "paid", "examples/litellm_router.py", *words, "-o", tmp_path / "out.csv"]
+    python = [sys.executable, "-W", "ignore", "-c", program, *map(str, command)]
+    return subprocess.Popen(python, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that kills")
+@pytest.mark.parametrize("step", ["collect", "route"])
+def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
+    tmp_path: Path, step: str
+) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS[:80]), encoding="utf-8")
+    scores, answers = [0.9] * 90 + [0.5] * 30, [["refund"] * 2] * 90 + [["refund", "delivery"]] * 30
+    certify_cascade(scores, answers, xi=0.1, delta=0.1).save(tmp_path / "router.json")
+    words = [step, tmp_path / "texts.txt", *MODELS, "--certificate", tmp_path / "router.json"]
+    child = _child(tmp_path, *words)
+    paid = tmp_path / "paid"
+    deadline = time.monotonic() + 60
+    while not paid.exists() or paid.read_bytes().count(b"\n") < 40:
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.kill()
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out.csv").exists()
+    again = _child(tmp_path, *words)
+    assert again.communicate(timeout=60)[1] == ""
+    assert again.returncode == 0
+    rows = _read(tmp_path / "out.csv")
+    said = [_reply("large", text)["choices"][0]["message"]["content"].strip() for text in TEXTS]
+    assert [row["large" if step == "collect" else "answer"] for row in rows] == said[:80]
+    times = Counter(paid.read_text(encoding="utf-8").splitlines())
+    assert len(times) == (160 if step == "collect" else 100)
+    assert times.total() - len(times) <= 8, "the eight requests under way"
+
+
+@pytest.mark.slow
+def test_a_journal_that_cannot_be_written_keeps_its_answers(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("resource")
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS[:20]), encoding="utf-8")
+    words = ["collect", tmp_path / "texts.txt", *MODELS]
+    _run(monkeypatch, *words, "-o", tmp_path / "out.csv")
+    journal = tmp_path / "out.csv.journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b'[0, 7, ["ref')
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\nrunpy.run_path"
+    child = _child(tmp_path, *words, program=CHILD.replace("runpy.run_path", full))
+    _, said = child.communicate(timeout=60)
+    assert "File too large" in said
+    assert journal.read_bytes() == whole
 
 
 def test_route_needs_a_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
