@@ -1,11 +1,12 @@
 """Drives in a simulator that others wrote: a shield is certified from rollouts with it on, at
 rising thresholds, and the certified threshold is then tried on 1,000 fresh rollouts:
 
-    python -m experiments.shield.drives sidewalk
+    python -m experiments.shield.drives sidewalk highway
 
 Nothing is saved or restored. Thresholds, sizes and seeds are fixed below, before any rollout. The
-sidewalk is MiniWorld's, walked by the camera policy of `experiments.safe_planning`. What is found
-goes to experiments/results/shield_drives.json. It needs MiniWorld.
+sidewalk is MiniWorld's, walked by the camera policy of `experiments.safe_planning`; the highway is
+that of `experiments.shield.highway`. What is found goes to experiments/results/shield_drives.json.
+It needs MiniWorld and highway-env.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from experiments.shield.forks import highway
 from experiments.shield.progress import shown
 from pacbound.shield import ShieldedRollouts, Task, run_shielded
 from pacbound.shield.robot.rooms import CALIBRATION, TEST
@@ -53,6 +55,7 @@ def sidewalk() -> Task:
 
 WALKS = {
     "sidewalk": Walk(sidewalk, "miniworld", 0.1, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 300),
+    "highway": Walk(highway, "highway-env", 0.2, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 300),
 }
 
 

@@ -132,6 +132,7 @@ def test_the_records_keep_what_they_claim() -> None:
         assert record["threshold"] == passed[-1]["threshold"]
         assert record["fresh"]["rollouts"] == 1000
         assert record["chance_of_so_many_unsafe_if_the_rate_were_xi"] > 0.01
+    assert set(walked) == set(drives.WALKS)
     compared = json.loads((RESULTS / "shield_forks.json").read_text())
     for record in compared.values():
         assert record["misses_at_most_those_of_labels_at_every_threshold"]
@@ -155,6 +156,17 @@ def test_the_page_has_the_figures_of_the_record() -> None:
         fewer = f"{100 * (1 - steps['forks'] / steps['labels']):.0f} %"
         rollouts = f"{names[task]}, {record['n']:,} rollouts, `xi={record['xi']}`"
         assert f"| {' | '.join([rollouts, *shares, fewer])} |" in page
+
+
+def test_the_page_on_drives_has_the_figures_of_the_record() -> None:
+    page = Path("docs/drives.md").read_text(encoding="utf-8")
+    for record in json.loads((RESULTS / "shield_drives.json").read_text()).values():
+        alone, fresh = record["policy_alone"], record["fresh"]
+        for said in (
+            f"unsafe in {alone['unsafe']} of {alone['rollouts']}",
+            f"at {record['threshold']} for `xi={record['xi']}` ({fresh['unsafe']} ",
+        ):
+            assert said in page
 
 
 def test_a_car_of_highway_env_is_near_the_one_ahead() -> None:
