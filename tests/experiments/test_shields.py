@@ -134,12 +134,15 @@ def test_the_records_keep_what_they_claim() -> None:
         assert record["chance_of_so_many_unsafe_if_the_rate_were_xi"] > 0.01
     assert set(walked) == set(drives.WALKS)
     compared = json.loads((RESULTS / "shield_forks.json").read_text())
-    for record in compared.values():
+    # Of the robot it is promised that forks do no worse than labels.
+    for task, at_least in {"pendulum": 0.58, "highway": 0.35, "robot": 0.0}.items():
+        record = compared[task]
         assert record["misses_at_most_those_of_labels_at_every_threshold"]
-        ended_well = [
+        forked, labelled = (
             record[way].get("never_fired_and_successful", 0.0) for way in ("forks", "labels")
-        ]
-        assert ended_well[0] >= ended_well[1]
+        )
+        assert forked >= max(labelled, at_least)
+        assert record["simulator_steps"]["forks"] < record["simulator_steps"]["labels"]
 
 
 def test_the_page_has_the_figures_of_the_record() -> None:
