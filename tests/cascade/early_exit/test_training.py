@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -197,6 +200,19 @@ class Noisy(TensorDataset):
         )
 
 
+def noisy_run(
+    optimizer: Any, schedule: Any, loader_seed: int | None, *, seed: int, **options: Any
+) -> tuple[dict[str, Tensor], dict[int, list[float]]]:
+    trained = network(seed)
+    seed_everything(seed)
+    generator = None if loader_seed is None else torch.Generator().manual_seed(loader_seed)
+    loader = DataLoader(Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator)
+    losses = train_heads(
+        trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, **options
+    )
+    return snapshot(trained), losses
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "batches", standing_for([0, 1, 3, 4, 7, 11, 12, 13, 24, 30, 35], [0, 7, 12, 35])
@@ -207,33 +223,58 @@ class Noisy(TensorDataset):
 def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
     batches: int, optimizer: Any, schedule: Any, loader_seed: int | None, tmp_path: Path
 ) -> None:
-    def start(**options: Any) -> tuple[dict[str, Tensor], dict[int, list[float]]]:
-        trained = network()
-        seed_everything(1)
-        generator = None if loader_seed is None else torch.Generator().manual_seed(loader_seed)
-        loader = DataLoader(
-            Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator
-        )
-        losses = train_heads(
-            trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, **options
-        )
-        return snapshot(trained), losses
-
-    expected, losses = start()
-    file = tmp_path / "run.pt"
+    run, file = partial(noisy_run, optimizer, schedule), tmp_path / "run.pt"
+    expected, losses = run(loader_seed, seed=1)
     with pytest.raises(Killed):
-        start(checkpoint=file, progress=killer(batches))
-
+        run(loader_seed, seed=1, checkpoint=file, progress=killer(batches))
     # A new process: other weights, other random states.
-    trained = network(seed=9)
-    seed_everything(99)
-    generator = None if loader_seed is None else torch.Generator().manual_seed(98)
-    loader = DataLoader(Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator)
-    resumed = train_heads(
-        trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, checkpoint=file
-    )
-    assert same(snapshot(trained), expected)
-    assert resumed == losses
+    other = None if loader_seed is None else 98
+    resumed, again = run(other, seed=99, checkpoint=file)
+    assert same(resumed, expected)
+    assert again == losses
+
+
+PROGRAM = """
+import os, signal, sys, torch
+from tests.cascade.early_exit.test_training import SGD, noisy_run
+
+left = iter(range(17))
+
+def die(*_):
+    if next(left, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def half(_, target):
+    target.write(b"half")
+    target.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def late(_):
+    if next(left, None) is None:
+        torch.save = half
+
+progress = {"in an epoch": die, "in a checkpoint": late}[sys.argv[1]]
+noisy_run(SGD, None, None, seed=1, checkpoint=sys.argv[2], progress=progress)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that kills")
+@pytest.mark.parametrize("where", ["in an epoch", "in a checkpoint"])
+def test_a_process_that_is_killed_is_resumed_to_the_same_weights(
+    where: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.pt"
+    command = [sys.executable, "-c", PROGRAM, where, str(file)]
+    killed = subprocess.run(command, cwd=Path(__file__).parents[3], check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    assert file.exists()
+    expected, losses = noisy_run(SGD, None, None, seed=1)
+    batches: list[float] = []
+    resumed, again = noisy_run(SGD, None, None, seed=99, checkpoint=file, progress=batches.append)
+    assert len(batches) == 36 - 16, "the four epochs that were there are not trained again"
+    assert same(resumed, expected)
+    assert again == losses
 
 
 def seed_everything(seed: int) -> None:
