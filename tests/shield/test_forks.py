@@ -38,6 +38,9 @@ def test_a_fork_that_copies_the_generator_is_the_shielded_rollout_of_that_seed(
         at = shielded.at(threshold)
         np.testing.assert_array_equal(forks.unsafe_at(threshold), at.unsafe)
         np.testing.assert_array_equal(forks.fired_at(threshold), at.fired_at >= 0)
+        np.testing.assert_equal(forks.needless(threshold), shielded.needless(threshold))
+    assert 0 < forks.needless(0.25) < 1
+    assert np.isnan(forks.needless(np.inf))
     assert 0 < shielded.unsafe.sum() < len(shielded)
 
 
@@ -74,6 +77,7 @@ def test_the_certificate_says_what_the_rollouts_are_of_and_drives_a_shield(
     assert "slippery" in certificate.provenance.about["environment"]
     assert certificate.events == forked.unsafe_at(certificate.threshold).sum()
     assert certificate.interventions == forked.fired_at(certificate.threshold).sum()
+    assert forked.needless(certificate) == forked.needless(certificate.threshold)
     alone = certify_forks(data=forked.tally(), xi=0.2, delta=0.05, start=0.125, horizon=40)
     assert alone.claim() == certificate.claim()
     assert "from 0.125 up" in certificate.summary()

@@ -26,6 +26,7 @@ from pacbound.claims.task_record import (
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
+from pacbound.shield.policy import threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Workers, collect, each_seed
 from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
@@ -413,6 +414,28 @@ class ForkedRollouts(RolloutTable):
             If it is not a threshold of the grid.
         """
         return self.of_rollouts("reached") >= _number_of(threshold)
+
+    def needless(self, threshold: Any) -> float:
+        """The share of the rollouts that the shield stops, at a threshold, which are safe without
+        it, as `ShieldedRollouts.needless` has it of drives. Descriptive.
+
+        Parameters
+        ----------
+        threshold
+            The threshold, as in `unsafe_at`, or a certificate that has it.
+
+        Returns
+        -------
+        float
+            The share; NaN if none is stopped.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not a threshold of the grid.
+        """
+        safe = ~self.unsafe_at(np.inf)[self.fired_at(threshold_of(threshold))]
+        return float(safe.mean()) if safe.size else float("nan")
 
     @property
     def _recorded(self) -> dict[str, Json]:
