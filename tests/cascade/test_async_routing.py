@@ -537,6 +537,12 @@ def test_waiting_for_a_turn_does_not_count_as_taking_long() -> None:
     assert cascade.statistics.rows == 6
 
 
+def test_plain_text_is_answered_with_what_to_return_in_its_place() -> None:
+    cascade = AsyncCascade([Remote(lambda item: [0.6, 0.4]), Remote(lambda item: "cat")], [0.9])
+    with pytest.raises(ModelError, match=r"plain text: return Answer\(label, confidence\)"):
+        asyncio.run(cascade.route(0))
+
+
 def test_answers_of_another_kind_than_those_before_are_refused() -> None:
     with pytest.raises(
         ModelError, match=r"Model 1 .* answers with text, but model 0 .* with numbers"

@@ -282,7 +282,7 @@ def read_batch(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> 
     with _explained(stage, f"gave {len(rows)} rows no answer"):
         if isinstance(output, Answers):
             return _read_answers(stage, output, rows)
-        _refuse_tuple(output, "Answers(labels, confidence)")
+        _refuse_bare(output, "Answers(labels, confidence)")
         return _read_table(stage, output, rows, classes)
 
 
@@ -296,7 +296,7 @@ def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> Sa
             return SaidByModel(
                 _one_label(stage, output.label, item), _scores(stage, confidence, rows)
             )
-        _refuse_tuple(output, "Answer(label, confidence)")
+        _refuse_bare(output, "Answer(label, confidence)")
         probabilities = as_array(_on_host(output), "probabilities")
         if probabilities.ndim != 1:
             raise InvalidValueError(
@@ -314,9 +314,10 @@ def _explained(stage: Stage, what: str, row: int | None = None) -> Iterator[None
         raise stage.error(f"{what}: {error}", row=row) from error
 
 
-def _refuse_tuple(output: Any, remedy: str) -> None:
-    if isinstance(output, tuple):
-        raise InvalidTypeError(f"a tuple, which could mean many things: return {remedy}.")
+def _refuse_bare(output: Any, remedy: str) -> None:
+    if isinstance(output, str | tuple):
+        kind = "plain text" if isinstance(output, str) else "a tuple, which could mean many things"
+        raise InvalidTypeError(f"{kind}: return {remedy}.")
 
 
 def require_same_classes(
