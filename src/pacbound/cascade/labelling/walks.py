@@ -118,7 +118,8 @@ class SessionWalks:
     ) -> None:
         exits = cells.shape[1]
         self._paths = (
-            [np.arange(cascade.TOP, -1, -1)[None]]
+            # Down the grid, where a step at which no row begins to count changes nothing.
+            [np.union1d(cells[cells >= 0], cascade.TOP)[None, ::-1]]
             if exits == 1
             else [declared_path(tilt, exits) for tilt in TILTS]
         )
@@ -166,7 +167,7 @@ class SessionWalks:
         if best.cells is None:
             return np.full(len(cells), -1)
         path = self._paths[best.chosen]
-        end = np.flatnonzero((path == np.array(best.cells)[:, None]).all(axis=0))[-1]
+        end = np.flatnonzero((path >= np.array(best.cells)[:, None]).all(axis=0))[-1]
         first, until = exits_along(path, cells)
         counted = open_ & (first < until) & (first <= end)
         if self._asked["xi"] == 0:
