@@ -107,7 +107,8 @@ experiments-quick: .venv/$(STAMP)
 	rm -rf experiments/runs/quick
 	$(TOOLS) experiments --quick --out experiments/runs/quick
 
-# The wheel goes into an empty environment outside the repository, and must be whole without it.
+# The wheel goes into an empty environment outside the repository, and must be whole without it. Its demo
+# runs as the README has it, with uvx.
 dist: .venv-dist/$(STAMP)
 	rm -rf dist
 	.venv-dist/$(BIN)/python -m build --no-isolation
@@ -118,6 +119,8 @@ dist: .venv-dist/$(STAMP)
 		pydoc.render_doc(pacbound); print(pacbound.__version__, pacbound.__file__); \
 		from pacbound.data import fashion_mnist; fashion_mnist(); \
 		assert pacbound.calibrate([0.9] * 60, [True] * 60, delta=0.05).verify()"
+	.venv-dist/$(BIN)/uvx --quiet --isolated --no-config --python $(PYTHON) --constraints constraints.txt \
+		--from "$$(ls dist/*.whl)[cli,report]" pacbound demo -o .venv-wheel/demo-output
 
 clean:
 	rm -rf .venv .venv-* demo-output site dist htmlcov .coverage* .hypothesis fuzz-failures

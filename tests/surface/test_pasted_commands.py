@@ -39,6 +39,14 @@ def written(words: list[str]) -> list[str]:
     return [words[place] for place in places]
 
 
+def test_make_dist_runs_what_the_readme_runs_with_uvx() -> None:
+    readme, makefile = ((ROOT / name).read_text("utf-8") for name in ("README.md", "Makefile"))
+    extras, command = re.findall(r'^uvx "pacbound(\[.+\])" (\w+)$', readme, re.MULTILINE)[0]
+    recipe = makefile.partition("\ndist:")[2].partition("\n\n")[0]
+    assert "/uvx " in recipe
+    assert f'{extras}" pacbound {command} ' in recipe
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_file_is_written_once(page: str) -> None:
     files = [name for words in commands(page) for name in written(words)]
