@@ -37,7 +37,7 @@ help:
 	@echo "make test-lowest  with the lowest versions that pyproject.toml allows"
 	@echo "make coverage     which lines the tests run, into htmlcov/"
 	@echo "make fuzz         damaged files for FUZZ_SECONDS (an hour); make fuzz-atheris: by coverage"
-	@echo "make lint         style, types and layers"
+	@echo "make lint         style, types, layers and spelling"
 	@echo "make docs         the documentation, into site/"
 	@echo "make words        words of the README and of each page, with their limits"
 	@echo "make bench        speed and tightness against other packages"
@@ -85,6 +85,7 @@ lint: .venv/$(STAMP)
 	$(TOOLS) ruff format --check .
 	$(TOOLS) mypy
 	.venv/$(BIN)/lint-imports
+	.venv/$(BIN)/codespell
 
 format: .venv/$(STAMP)
 	$(TOOLS) ruff check --fix .
