@@ -21,6 +21,7 @@ class Panel:
     title: str
     counts: str
     lines: tuple[tuple[str, float, float], ...]
+    note: str = ""
 
 
 def panels(records: dict[str, Any], headline: dict[str, Any]) -> tuple[Panel, ...]:
@@ -29,8 +30,9 @@ def panels(records: dict[str, Any], headline: dict[str, Any]) -> tuple[Panel, ..
         (row["name"], row["ours"]["saved"], max(_betting(row)))
         for row in records["pac_labels"]["rows"]
     ]
+    settings = records["bargain"]["rows"]
     first: dict[str, Any] = {}
-    for row in records["bargain"]["rows"]:
+    for row in settings:
         first.setdefault(row["name"].partition(" (")[0], row)
     calls = [
         (
@@ -40,6 +42,9 @@ def panels(records: dict[str, Any], headline: dict[str, Any]) -> tuple[Panel, ..
         )
         for name, row in first.items()
     ]
+    (delta,) = {row["delta"] for row in first.values()}
+    which = f"{len(calls)} of {len(settings)} settings"
+    shown = f"{which}: the first of each pair, all with δ = {delta:g}"
     judges = [
         (f"{row['name']}, ξ = {row['xi']:g}", row["ours"]["coverage"], row["paper"]["coverage"])
         for row in records["trust_or_escalate"]["rows"]
@@ -50,7 +55,7 @@ def panels(records: dict[str, Any], headline: dict[str, Any]) -> tuple[Panel, ..
     return (
         Panel("PAC Labels, its best K", "labels of experts saved", tuple(best)),
         Panel("the paper, its bound mended", "multiplications saved", tuple(network)),
-        Panel("BARGAIN", "records that the slow model is spared", tuple(calls)),
+        Panel("BARGAIN", "records that the slow model is spared", tuple(calls), shown),
         Panel("Trust or Escalate, as in its paper", "verdicts that stand", tuple(judges)),
     )
 
@@ -62,11 +67,13 @@ def _betting(row: dict[str, Any]) -> list[float]:
 def draw(found: Sequence[Panel], file: BinaryIO) -> None:
     """Write the figure to `file`, as SVG on a white ground: it is read in light and in dark."""
     with rc_context({"svg.hashsalt": "pacbound", "font.size": 9, "axes.titlesize": 9.5}):
-        figure = Figure(figsize=(10.5, 5.8), layout="constrained", facecolor="white")
+        figure = Figure(figsize=(10.5, 5.9), layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.12)  # room for half of the last tick's label
         *left, right = found
         sides: Any = figure.subfigures(1, 2, width_ratios=[1.1, 1.0])
-        heights = [len(panel.lines) + 3.2 for panel in left]
+        heights = [len(panel.lines) + 3.2 + bool(panel.note) for panel in left]
         parts: Any = sides[0].subfigures(len(left), 1, height_ratios=heights)
         axes = [_panel(part, panel) for part, panel in zip(parts, left, strict=True)]
         _panel(sides[1], right)
@@ -81,6 +88,7 @@ def _panel(part: Any, panel: Panel) -> Any:
     title = f"against {panel.title}: {panel.counts}"
     part.suptitle(title, x=0.02, ha="left", weight="bold", size=9.5)
     ax = part.add_subplot()
+    ax.set_title(panel.note, loc="right", size=8.5)
     for place, (_, ours, theirs) in enumerate(panel.lines):
         ax.plot([ours, theirs], [place, place], color="#bbbbbb", linewidth=2, zorder=1)
     places = range(len(panel.lines))

@@ -55,4 +55,6 @@ def test_the_figure_of_the_readme_shows_also_what_pacbound_loses() -> None:
     *others, judges = ([ours > theirs for _, ours, theirs in panel.lines] for panel in panels)
     assert all(map(all, others))
     assert sum(judges) == 5
+    notes = [panel.note for panel in panels]
+    assert notes == ["", "", "9 of 26 settings: the first of each pair, all with δ = 0.1", ""]
     assert (ROOT / page.SUMMARY).read_text(encoding="utf-8").startswith("<?xml")
