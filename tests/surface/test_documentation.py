@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from runpy import run_path
 
@@ -14,6 +15,12 @@ HOOKS = run_path(str(ROOT / "docs" / "site_hooks.py"))
 JOBS = {
     "abstention", "batch", "calibration", "cascade", "judge", "recall", "replacement", "shield",
 }  # fmt: skip
+SEARCHED = {
+    "small": "cascade", "large": "cascade", "routing": "cascade", "escalation": "cascade",
+    "proxy": "batch", "oracle": "batch", "selective prediction": "abstention",
+    "non-inferiority": "compare", "guardrail": "shield", "runtime monitor": "monitor",
+}  # fmt: skip
+"""The words that others use for a job, and its page."""
 
 
 def test_words_are_counted_outside_of_code() -> None:
@@ -34,6 +41,16 @@ def test_what_is_too_long_is_named() -> None:
 
 def test_nobody_is_asked_to_read_more_than_the_limits() -> None:
     assert WORDS["above"](WORDS["counts"](ROOT)) == [], "make words"
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_a_page_is_found_by_the_words_that_others_use(words: str) -> None:
+    docs = ROOT / "docs"
+    opening = (docs / f"{SEARCHED[words]}.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    assert re.search(rf"\b{words}\b", opening)
+    sentences = (docs / "which.md").read_text(encoding="utf-8").splitlines()
+    lines = [line for line in sentences if f"({SEARCHED[words]}.md)" in line]
+    assert any(re.search(rf"\b{words}\b", line) for line in lines)
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
