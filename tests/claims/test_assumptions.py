@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from runpy import run_path
 
+import pytest
+from tests.certificate.conftest import MAKERS, made
+
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.assumptions import ASSUMED, assumed_of_drawn
 from pacbound.tally.draws import Drawn
@@ -38,3 +41,19 @@ def test_the_page_of_proofs_has_every_sentence() -> None:
     built = run_path(str(DOCS / "site_hooks.py"))["on_page_markdown"](page)
     rows = [f"| `{name}` | {sentence} |" for name, sentence in ASSUMED.items()]
     assert [row for row in rows if row not in built.splitlines()] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("draw", [draw for draw in DRAWS if draw.by == "clusters"])
+def test_beside_independent_clusters_no_rows_are_said_to_be_independent(
+    kind: str, draw: Drawn
+) -> None:
+    for procedure in claim_of(kind).procedures.values():
+        assumed = assumed_of_drawn(procedure.assumes, draw)
+        assert [name for name in assumed if "independent" in name] == ["independent-clusters"]
+
+
+@pytest.mark.parametrize("name", [name for name in MAKERS if "clusters" in name])
+def test_a_certificate_of_clusters_assumes_independence_once(name: str) -> None:
+    independent = [line for line in made(name).assumed() if "independent draws" in line]
+    assert independent == [ASSUMED["independent-clusters"]]

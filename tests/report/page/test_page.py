@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,21 @@ def test_claims_are_said_to_be_below_only_where_they_are(tmp_path: Path) -> None
     _, page = _written(tmp_path, FROZEN / "batch-1.json")
     assert "below" not in page.text
     assert "nothing to explore" in page.text
+
+
+def test_the_intervals_of_a_calibration_stand_before_its_figure(tmp_path: Path) -> None:
+    certificate = calibration()
+    _written(tmp_path, certificate)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    intervals = [row[-1] for row in certificate.says.table[1:]]
+    assert len(intervals) > 5
+    assert all(text.index(f"<td>{interval}</td>") < text.index("<figure") for interval in intervals)
+
+
+def test_the_seed_of_a_draw_is_on_the_page(tmp_path: Path) -> None:
+    certificate = recall(clusters=np.arange(1500) // 4, seed=20_031)
+    _, page = _written(tmp_path, certificate)
+    assert "Seed of the draw 20031" in page.text
 
 
 def test_large_costs_are_written_in_digits(tmp_path: Path) -> None:
@@ -390,7 +406,9 @@ def test_sixty_claims_have_a_page_without_explorers(tmp_path: Path) -> None:
     claims = {f"claim {n}": lambda delta: recall(delta=delta) for n in range(60)}
     shares: list[float] = []
     bundle = certify_together(claims, delta=0.3)
+    started = process_time()
     _, page = _written(tmp_path, bundle, progress=shares.append)
+    assert process_time() - started < 5.0  # about 1
     assert "claim 59: Recall of at least 90 %" in page.text
     assert "Explorer" not in page.text
     assert shares == [1.0]
