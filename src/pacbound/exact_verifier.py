@@ -2408,7 +2408,7 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
         "provenance": digest(provenance.value),
     }
     report.wrong += [
-        f"{part}_digest: the {part} has another"
+        f"{part}_digest: the digest does not fit the {part}"
         for part, value in found.items()
         if whole.get(f"{part}_digest", str) != value
     ]
