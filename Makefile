@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 	experiments experiments-quick dist clean
 
 help:
-	@echo "make demo         six steps on real predictions that ship with the package, into demo-output/"
+	@echo "make demo         six steps on predictions and simulated rollouts, into demo-output/"
 	@echo "make test         tests, doctests and documentation snippets, in random order"
 	@echo "make test-all     with every case of every product, as every night"
 	@echo "make test-core    what needs no extra, with numpy and scipy alone"

@@ -352,10 +352,10 @@ def test_the_promise_says_which_it_is() -> None:
     first = Monitor(shield(), delta=1e-3)
     second = Monitor(shield(), delta=1e-3, false_alarms=1e6)
     assert (
-        "the chance of any false alarm, however long you watch, is at most 0.001" in first.promise
+        "the chance of any false alarm, however long you watch, is at most 0.1 %" in first.promise
     )
     assert "mean time to a false alarm is at least 1,000,000 labels" in second.promise
-    assert "at most 0.001 within 1,000 labels" in second.promise
+    assert "at most 0.1 % within 1,000 labels" in second.promise
     assert "weaker promise" in second.promise
     assert "Silence proves nothing" in first.summary()
     assert first.promise in repr(first)

@@ -36,7 +36,7 @@ def test_what_is_drawn_is_what_the_monitor_knows() -> None:
     assert high > max(monitor.limit, evidence.max())
     title = display.ax_.get_title(loc="left")
     assert "shield" in title
-    assert "false alarms: ever" in title
+    assert "the chance of any false alarm is at most 0.1 %" in title
 
 
 def test_given_axes_are_drawn_on() -> None:

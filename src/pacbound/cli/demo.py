@@ -1,5 +1,5 @@
-"""`pacbound demo`: a story in six steps, or the whole of it, on real predictions and rollouts that
-ship with the package.
+"""`pacbound demo`: a story in six steps, or the whole of it, on a network's predictions and a
+simulated robot's rollouts that ship with the package.
 
 The tables are written as CSV files, and then it is a list of commands, each of which is printed
 before it is run: in the folder of the demo they can be run again, one by one.
@@ -312,11 +312,12 @@ def demo(
         Path, option("--output", "-o", "The folder that everything is written to."), Writes()
     ] = Path("pacbound-demo"),
     everything: Annotated[
-        bool, option("--all", "Tell the whole story, with every command, in a minute or two.")
+        bool, option("--all", "Tell the whole story, with every command.")
     ] = False,
     opens: Annotated[bool, option("--open", "Open the page, where there is a desktop.")] = False,
 ) -> int:
-    """Certify, monitor and verify in six steps, on a network's predictions and a robot's rollouts.
+    """Certify, monitor and verify in six steps, on a network's predictions and a simulated robot's
+    rollouts.
 
     Every command is printed before it is run. What they need is written into the folder first, so
     that each can be run again there.

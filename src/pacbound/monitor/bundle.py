@@ -26,7 +26,6 @@ from pacbound.monitor import state_file
 from pacbound.monitor.monitor import Alarm, ClassOptions, Monitor, SavedMonitor
 from pacbound.monitor.state import watch_of
 from pacbound.procedures import union
-from pacbound.says import in_short
 
 
 class BundleMonitor(SavedMonitor):
@@ -208,11 +207,7 @@ class BundleMonitor(SavedMonitor):
 
     def _words(self) -> str:
         many = len(self.monitors)
-        lines = [
-            f"Monitor of {many} claim{'s' * (many > 1)}, delta = {in_short(self.delta)}, false "
-            f"alarms: {self.false_alarms}",
-            self.promise,
-        ]
+        lines = [f"Monitor of {many} claim{'s' * (many > 1)}", self.promise]
         lines += [f"\n{name}: {monitor.summary()}" for name, monitor in self.monitors.items()]
         lines += [f"\n{name}: not watched. {why}" for name, why in self.unwatched.items()]
         return "\n".join(lines)

@@ -26,7 +26,6 @@ from pacbound.errors import (
 )
 from pacbound.monitor import state_file
 from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
-from pacbound.says import in_short
 from pacbound.sources.engines import reading_frame
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
@@ -685,8 +684,7 @@ class Monitor(SavedMonitor):
         alarms = self.alarms
         head = (
             f"Monitor of {with_article(self.certificate.kind)} certificate: {self.labels:,} labels "
-            f"({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}, "
-            f"delta = {in_short(self.delta)}, false alarms: {self.false_alarms}"
+            f"({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}"
         )
         said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
         drawn = f"\nDrawn: one row of each of {self.clusters:,} clusters." if self.clusters else ""

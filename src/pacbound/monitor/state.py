@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.says import in_short
+from pacbound.says import share
 from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, real_number
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import ClassRule, Evidence
@@ -98,17 +98,19 @@ class Promise:
     def words(self, *, several: bool = False) -> str:
         """What is promised, in a sentence, of one claim or of several."""
         holds, alarm = ("all claims hold", "any") if several else ("the claim holds", "the")
+        rarely = f"at most {share(self.delta, 'up').text}"
         if self.every is None:
             return (
                 f"While {holds} at every step, the chance of any false alarm, however long you "
-                f"watch, is at most {in_short(self.delta)}."
+                f"watch, is {rarely}."
             )
+        labels = _number(self.every)
         return (
-            f"While {holds} at every step, the mean time to a false alarm is at least "
-            f"{_number(self.every)} labels, and {alarm} alarm rings within the first t labels with "
-            f"probability at most t / {_number(self.every)}: at most {in_short(self.delta)} within "
-            f"{int(self.delta * self.every):,} labels. A row counts as a label once for each claim "
-            "and each group that it belongs to. This is a weaker promise than 'ever'."
+            f"While {holds} at every step, the mean time to a false alarm is at least {labels} "
+            f"labels, and {alarm} alarm rings within the first t labels with probability at most "
+            f"t / {labels}: {rarely} within {int(self.delta * self.every):,} labels. A row counts "
+            "as a label once for each claim and each group that it belongs to. This is a weaker "
+            "promise than 'ever'."
         )
 
     @property

@@ -11,7 +11,9 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.figure import Axis, Column, Dots, Figure, Level, Mark, Panel, Steps
 from pacbound.monitor import Monitor
 from pacbound.report.with_matplotlib import Display
+from pacbound.says import share
 from pacbound.stats.arguments import real_number, whole_numbers
+from pacbound.tally.questions import with_article
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,10 +116,11 @@ class EvidenceDisplay(Display):
         """
         if not isinstance(monitor, Monitor):
             raise InvalidTypeError.of("monitor", monitor, "a Monitor")
-        claimed = (
-            f"Monitor of a {monitor.certificate.kind} certificate, {monitor.labels:,} labels, "
-            f"delta = {monitor.delta:g}, false alarms: {monitor.false_alarms}"
-        )
+        promised = f"false alarms: {monitor.false_alarms}"
+        if monitor.false_alarms == "ever":
+            promised = f"the chance of any false alarm is at most {share(monitor.delta, 'up').text}"
+        kind = with_article(monitor.certificate.kind)
+        claimed = f"Monitor of {kind} certificate, {monitor.labels:,} labels; {promised}"
         alarms = [alarm.label for alarm in monitor.alarms]
         display = cls(*monitor.history, limit=monitor.limit, alarms=alarms, claimed=claimed)
         return display.plot(ax)
