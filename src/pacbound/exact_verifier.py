@@ -1234,7 +1234,7 @@ def check_threshold(claim: Part, report: Report) -> None:
     _require_names(claim, tables, alone=alone)
     if kind.by == "looks":
         fixed = alone and claim.value.get("drawn") is None
-        require(fixed, claim.at("looks"), "do not go with groups or draws")
+        require(fixed, claim.at("looks"), "cannot be combined with groups or draws")
     undrawn = not kind.turns or claim.value.get("drawn") is None
     require(undrawn, claim.at("drawn"), "rows of forks are not drawn")
     if leave_out and (alone or kind.by == "product"):

@@ -210,7 +210,7 @@ def test_looks_do_not_go_with_groups(kind: str) -> None:
     document = made(kind, looks=[500, int(FLAG.sum()), N]).to_dict()
     document["claim"]["scope"] = "groups"
     document["claim"]["tables"][0]["group"] = "a"
-    with pytest.raises(CertificateError, match="do not go with groups"):
+    with pytest.raises(CertificateError, match="cannot be combined with groups"):
         certificate_from_dict(document)
 
 

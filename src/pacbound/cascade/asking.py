@@ -357,8 +357,8 @@ class _NotSentError(Exception):
 
 
 class _Pace:
-    """When the next request may start: never two closer than they may be, by the clock at which
-    they do start, and none while a server asks to wait.
+    """When the next request may start: at least 1/rate after the last one began, and not while a
+    server asks us to wait.
     """
 
     def __init__(self, per_second: float | None, longest_wait: float) -> None:

@@ -233,8 +233,8 @@ class ModelTable:
         return [*scores, *(Values(self.classes, column) for column in codes), *grades]
 
     def _matches(self, rows: Integers, slow: int) -> LabelMatches | None:
-        """How labels and a slow model meet, in rows on which all models agree and in others; labels
-        of other rows raise.
+        """How often labels agree with the slow model, where all models agree and elsewhere. Raises
+        if the labels seem to be of other rows.
         """
         vocabulary, evidence = Vocabulary(self.rule), Evidence()
         for found in self.classes:

@@ -44,8 +44,8 @@ class Horizon(Whole):
 HORIZON = Ask(
     "horizon",
     Horizon(1),
-    "The most steps of a rollout, which then stands in the claim; as the file says, if it is an "
-    ".npz of `Rollouts.save`.",
+    "The most steps of a rollout; the claim names it. Taken from the file if it is an .npz of "
+    "`Rollouts.save`.",
     None,
     shown="Rollouts",
 )

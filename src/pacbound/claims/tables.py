@@ -49,7 +49,7 @@ class DrawnForm(Form):
     """How the rows were drawn from others."""
 
     def read(self, part: Reader, key: str) -> Drawn:
-        """What was drawn from what."""
+        """Reads how the rows were drawn."""
         inner = part.mapping(key)
         return drawn_from(inner, units="clusters" if inner.has("clusters") else None)
 

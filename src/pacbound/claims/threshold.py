@@ -246,7 +246,9 @@ class ThresholdClaim(Claim[C]):
                 f"asked for. {conflict or ''}"
             )
         if looks is not None and (values["drawn"] is not None or values["scope"] != "top"):
-            raise CertificateError(f"{part.place('looks')} do not go with groups or draws.")
+            raise CertificateError(
+                f"{part.place('looks')}: planned looks cannot be combined with groups or draws."
+            )
         if question.judged_at_once and values["drawn"] is not None:
             raise CertificateError(f"{part.place('drawn')} is not null: these rows are not drawn.")
         require_groups(part, values)

@@ -61,8 +61,8 @@ TalliesArgument = Annotated[
 ToLabelOption = Annotated[
     Path | None,
     typer.Option(
-        help="Write the rows here whose label could still change the verdict, the most useful "
-        "first, without the models' answers.",
+        help="Write the rows whose label could still change the verdict to this file, the most "
+        "useful first, without the models' answers.",
         rich_help_panel=ROWS,
     ),
     Writes(),

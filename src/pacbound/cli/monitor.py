@@ -243,8 +243,8 @@ def _from_stream(
     saved = time.monotonic()
 
     def arrived() -> bytes:
-        """What has arrived, as soon as there is something; what was taken in is kept before the
-        stream pauses, and every second.
+        """Waits for new bytes and returns them. Saves the state before the stream pauses, and every
+        second.
         """
         nonlocal kept, saved
         if watching.rows > kept and (time.monotonic() - saved > FLUSHED or _pauses()):

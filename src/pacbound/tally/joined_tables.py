@@ -85,7 +85,7 @@ class TableOfModel:
         return {key: place for place, key in enumerate(keys)}
 
     def _remedy(self, keys: Sequence[tuple[str, ...]]) -> str:
-        """What picks one of the rows that have the same id: a column that tells them apart."""
+        """Suggests a column that tells rows with the same id apart."""
         found: dict[str, list[str]] = {}
         for name in dict.fromkeys(key for row in self.rows for key in row):
             values = [row.get(name) for row in self.rows]

@@ -290,7 +290,9 @@ def _pooled(classifier: nn.Linear, side: int) -> nn.Sequential:
 
 
 def _head(stage: nn.Sequential, classifier: nn.Linear, side: int) -> nn.Linear:
-    """A linear layer like `classifier` for as many channels as `stage` normalises last."""
+    """A linear layer like `classifier`, for the number of channels of the stage's last
+    normalisation.
+    """
     norm = [module for module in stage.modules() if isinstance(module, nn.BatchNorm2d)][-1]
     weight = classifier.weight
     return nn.Linear(

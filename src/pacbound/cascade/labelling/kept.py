@@ -408,7 +408,7 @@ class ByQuality:
         return np.column_stack(read if len(read) > 1 else [1.0 - read[0], read[0]])
 
     def listed(self, told: Told) -> list[Any]:
-        """What was told, for people and files; None where nothing was."""
+        """The labels given so far, for people and files; None where there is none."""
         return [
             None if all(map(isnan, row)) else tuple(None if isnan(one) else one for one in row)
             for row in told.tolist()
@@ -616,7 +616,7 @@ class SessionDocument:
 
 
 def _is_kept(before: Class | Qualities, now: Class | Qualities | None) -> bool:
-    """Whether what was told before is told now; of qualities there may be more."""
+    """Whether the label given before is unchanged; qualities may have been added."""
     if not isinstance(before, tuple) or not isinstance(now, tuple):
         return before == now
     return all(one is None or one == other for one, other in zip(before, now, strict=True))

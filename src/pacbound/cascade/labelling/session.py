@@ -12,8 +12,8 @@ test that decides. With two models those are the differing rows down to the end 
 every open row counted as a gain. They are asked for from the top down, because a label in a high
 cell counts at every step below it.
 
-With more than two models they are the rows that count along the path with the cheapest end with
-gains filled in (for xi = 0, at that end alone). If none of them is open, that path ends there
+With more than two models: the rows that count along the path that would end cheapest if every open
+row were a gain (for xi = 0, only at that end). If none of them is open, that path ends there
 already, and no other could end cheaper: so there is always a row to ask for until the session is
 done.
 
@@ -870,7 +870,7 @@ class LabelSession:
             _refuse_other_rows(numbers[given][np.abs(cells - own) > 1], "scores")
 
     def _check_classes(self, places: Integers, codes: Integers, name: str) -> None:
-        """Refuse labels that cannot be right, held against all labels so far."""
+        """Refuse labels that cannot be right, judged together with all labels so far."""
         rows, truth = self._rows, self._told[:, 0].copy()
         truth[places] = codes
         known = np.flatnonzero(truth != MISSING)

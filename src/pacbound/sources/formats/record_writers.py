@@ -200,7 +200,7 @@ def _as_json(column: NDArray[Any]) -> Any:
 
 
 def _joined(lines: Any) -> Any:
-    """The bytes of all lines; they lie one behind the other already."""
+    """The bytes of all lines; they are already contiguous."""
     offsets = np.frombuffer(lines.buffers()[1], dtype=np.int32)[
         lines.offset : lines.offset + len(lines) + 1
     ]
