@@ -212,7 +212,7 @@ def test_what_says_nothing_about_rows_is_not_applied() -> None:
     shield = certify_shield([0.1] * 300, [False] * 300, xi=0.1, delta=0.05)
     with pytest.raises(InvalidValueError, match="shield certificate is not applied"):
         shield.apply(pl.DataFrame({"c": [0.5]}))
-    with pytest.raises(InvalidTypeError, match="does not go by groups"):
+    with pytest.raises(InvalidTypeError, match="has no groups: leave group out"):
         CASES["recall"][0].apply(pl.DataFrame({"c": [0.5], "g": ["a"]}), score="c", group="g")
     with pytest.raises(InvalidTypeError, match="2 scores, and 1 columns"):
         CASES["three models"][0].apply(pl.DataFrame({"c": [0.5]}), confidence="c")

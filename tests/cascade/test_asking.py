@@ -416,7 +416,7 @@ def test_an_option_that_is_not_known_or_given_twice_is_refused() -> None:
     models: list[Any] = [Counted, Counted]
     with pytest.raises(InvalidTypeError, match=r"per_minute is not an option of Asking"):
         AsyncCascade(models, [0.5], per_minute=3)  # type: ignore[call-arg]
-    with pytest.raises(InvalidTypeError, match=r"beside timeout: expected an Asking"):
+    with pytest.raises(InvalidTypeError, match=r"with timeout: expected an Asking"):
         AsyncCascade(models, [0.5], asking=Asking(), timeout=3)
     with pytest.raises(InvalidTypeError, match=r"2 of these, one for each model"):
         AsyncCascade(models, [0.5], asking=[Asking()])

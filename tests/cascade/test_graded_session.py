@@ -377,15 +377,15 @@ def test_a_quality_is_told_once() -> None:
     session.tell([0, 1], quality=[[2, 4], [None, 3]])
     before = session.certificate().claim()
     for rows, quality, said in (
-        ([0], [[2, 5]], "Row 0 has the quality 2, 4, and 2, 5 was told"),
-        ([2, 0], [[1, 1], [None, 5]], "Row 0 has the quality 2, 4, and 2, 5 was told"),
-        ([1], [[1, 4]], "Row 1 has the quality none, 3, and none, 4 was told"),
-        ([0], [[None, None]], "Row 0 has the quality 2, 4, and none, none was told"),
-        ([2, 2], [[1, 1], [1, 2]], "Row 2 has the quality 1, 1, and 1, 2 was told"),
+        ([0], [[2, 5]], "Row 0 has the quality 2, 4, and now 2, 5 was passed"),
+        ([2, 0], [[1, 1], [None, 5]], "Row 0 has the quality 2, 4, and now 2, 5 was passed"),
+        ([1], [[1, 4]], "Row 1 has the quality none, 3, and now none, 4 was passed"),
+        ([0], [[None, None]], "Row 0 has the quality 2, 4, and now none, none was passed"),
+        ([2, 2], [[1, 1], [1, 2]], "Row 2 has the quality 1, 1, and now 1, 2 was passed"),
     ):
-        with pytest.raises(InvalidValueError, match=f"{said}.*told once"):
+        with pytest.raises(InvalidValueError, match=f"{said}.*is final"):
             session.tell(rows, quality=quality)
-    with pytest.raises(InvalidValueError, match="told once"):
+    with pytest.raises(InvalidValueError, match="is final"):
         session.decline([0])
     assert session.certificate().claim() == before
     # The same again, and what was missing.
@@ -402,15 +402,15 @@ def test_a_quality_is_told_once() -> None:
 
 def test_labels_and_qualities_do_not_mix(tmp_path: Path) -> None:
     graded, plain = graded_session([0.9]), LabelSession([0.9], [[0, 1]], **ASKED)
-    with pytest.raises(InvalidTypeError, match="told the quality of answers, and labels were pas"):
+    with pytest.raises(InvalidTypeError, match="takes the quality of answers, and labels were pa"):
         graded.tell([0], [1])
-    with pytest.raises(InvalidTypeError, match="told the quality of answers, and labels were pas"):
+    with pytest.raises(InvalidTypeError, match="takes the quality of answers, and labels were pa"):
         graded.tell([0], [1], quality=[[1, 2]])
-    with pytest.raises(InvalidTypeError, match="told labels, and quality was passed"):
+    with pytest.raises(InvalidTypeError, match="takes labels, and quality was passed"):
         plain.tell([0], quality=[[1, 1]])
-    with pytest.raises(InvalidTypeError, match="quality is missing: pass what is told"):
+    with pytest.raises(InvalidTypeError, match="quality is missing: pass one for each row"):
         graded.tell([0])
-    with pytest.raises(InvalidTypeError, match="labels is missing: pass what is told"):
+    with pytest.raises(InvalidTypeError, match="labels is missing: pass one for each row"):
         plain.tell([0])
     with pytest.raises(InvalidTypeError, match=r"prediction is missing.*outcome='quality'"):
         LabelSession([0.9], **ASKED)

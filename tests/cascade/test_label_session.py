@@ -179,11 +179,11 @@ def test_a_label_is_told_once(label: int | None) -> None:
     assert session.tell([row], [1]) == 1
     assert session.tell([row], [1]) == 0
     before = session.certificate().claim()
-    with pytest.raises(InvalidValueError, match=f"Row {row} has the label 1, and (2|none) was"):
+    with pytest.raises(InvalidValueError, match=f"Row {row} has the label 1, and now (2|none) was"):
         session.tell([*others, row], [1, 1, label])
-    with pytest.raises(InvalidValueError, match="told once"):
+    with pytest.raises(InvalidValueError, match="is final"):
         session.tell([others[0], others[0]], [1, 2])
-    with pytest.raises(InvalidValueError, match="told once"):
+    with pytest.raises(InvalidValueError, match="is final"):
         session.decline([row])
     assert session.certificate().claim() == before
     assert session.progress.labels == 1

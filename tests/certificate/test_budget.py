@@ -353,7 +353,7 @@ def test_a_budget_is_kept_in_its_file(tmp_path: Path, budget: Budget) -> None:
 @pytest.mark.parametrize(
     ("what", "delta", "message"),
     [
-        (calibrate(SCORES, RIGHT, delta=0.1), 0.1, "leave it out"),
+        (calibrate(SCORES, RIGHT, delta=0.1), 0.1, "leave delta out"),
         (Tally.count("calibration", confidence=SCORES, correct=RIGHT), None, "no delta of its own"),
         (Tally.count("calibration", confidence=SCORES, correct=RIGHT), 1.5, "delta=1.5"),
         ("certificate.json", None, "nothing to spend on"),

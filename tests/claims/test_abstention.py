@@ -182,9 +182,9 @@ def test_a_pool_that_holds_a_counted_file_or_has_no_such_column_is_refused(tmp_p
     def certify(pool: Any) -> None:
         certify_abstention("c", "ok", data=rows, pool=pool, **CLAIM)
 
-    with pytest.raises(InvalidValueError, match=r"rows\.npz is counted, too"):
+    with pytest.raises(InvalidValueError, match=r"rows\.npz is among the files that are counted"):
         certify([tmp_path / "others.npz", rows])
-    with pytest.raises(InvalidValueError, match=r"rows\.npz is counted, too"):
+    with pytest.raises(InvalidValueError, match=r"rows\.npz is among the files that are counted"):
         certify(str(tmp_path / "*.npz"))
     (tmp_path / "strange.csv").write_text("score\n0.5\n")
     with pytest.raises(InvalidValueError, match="no column 'c'"):

@@ -62,9 +62,9 @@ def test_a_pool_fixes_the_edges_and_may_not_be_counted(folder: Path) -> None:
     assert calibrate(SCORE, RIGHT, pool=POOL, **MASS).counts_digest == wanted
     for other in (pool, polars.read_parquet(pool)):
         assert calibrate("c", "ok", data=rows, pool=other, **MASS).counts_digest == wanted
-    with pytest.raises(PacboundError, match=r"rows\.parquet is counted, too: its scores may not"):
+    with pytest.raises(PacboundError, match=r"rows\.parquet is among the files that are counted"):
         calibrate("c", "ok", data=rows, pool=[rows], **MASS)
-    with pytest.raises(PacboundError, match="pool is counted, too"):
+    with pytest.raises(PacboundError, match="pool holds the rows that are counted"):
         calibrate(SCORE, RIGHT, pool=SCORE, **MASS)
     with pytest.raises(PacboundError, match="no column of it is named"):
         calibrate(SCORE, RIGHT, pool=polars.read_parquet(pool), **MASS)
@@ -74,7 +74,7 @@ def test_a_pool_fixes_the_edges_and_may_not_be_counted(folder: Path) -> None:
     ("change", "message"),
     [
         ({"pool": POOL}, "pass edges='equal-mass'"),
-        ({"edges": "quantiles"}, "are no edges: expected numbers from 0 to 1"),
+        ({"edges": "quantiles"}, "are not edges: expected numbers from 0 to 1"),
         ({"edges": [0.2, 1]}, "some scores have no bin"),
         ({"n_bins": 2.5}, "is not a number of bins"),
         ({"n_bins": 2**21}, "is not a number of bins"),

@@ -129,7 +129,7 @@ def test_tallies_arrays_frames_and_files_make_the_same_claim(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"positive": [True], "unsafe": [True]}, "positive and unsafe stand beside each other"),
+        ({"positive": [True], "unsafe": [True]}, "positive and unsafe were both passed"),
         ({}, "positive is missing"),
         ({"positive": [True, False]}, "Rows do not match"),
         ({"positive": [2]}, "positive"),

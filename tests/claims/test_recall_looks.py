@@ -106,7 +106,7 @@ def test_a_plan_for_another_claim_is_refused() -> None:
 
 def test_rows_that_are_drawn_from_clusters_have_no_looks() -> None:
     score, positive = rows(60)
-    with pytest.raises(InvalidValueError, match="looks do not go with rows drawn by clusters"):
+    with pytest.raises(InvalidValueError, match="looks cannot be combined with clusters"):
         certify_recall(
             score,
             positive,

@@ -193,7 +193,7 @@ def test_looks_at_more_rows_share_delta_and_are_planned() -> None:
     with pytest.raises(InvalidValueError, match="no look was planned there"):
         certify_replacement(prediction, label, looks=[100, 200], **asked)
     drawn: dict[str, Any] = {"looks": [300], "clusters": np.arange(300)}
-    with pytest.raises(InvalidValueError, match="looks do not go with rows drawn by clusters"):
+    with pytest.raises(InvalidValueError, match="looks cannot be combined with clusters"):
         certify_replacement(prediction, label, **drawn, **asked)
 
 

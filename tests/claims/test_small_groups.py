@@ -188,9 +188,9 @@ def test_sets_leave_out_small_groups_too() -> None:
 def test_what_small_groups_do_not_go_with() -> None:
     with pytest.raises(InvalidValueError, match="there are none: pass groups"):
         made("recall", groups=None)
-    with pytest.raises(InvalidValueError, match="looks do not go with groups"):
+    with pytest.raises(InvalidValueError, match="looks cannot be combined with groups"):
         made("recall", looks=[100, int(FLAG.sum())])
-    with pytest.raises(InvalidValueError, match="goes with bound='exact'"):
+    with pytest.raises(InvalidValueError, match="needs bound='exact'"):
         made("shield", bound="product", final_score=SCORE)
 
 

@@ -205,7 +205,7 @@ def test_rows_of_several_groups_are_not_counted_twice_in_words() -> None:
 
 @pytest.mark.parametrize("kind", ["recall", "shield"])
 def test_looks_do_not_go_with_groups(kind: str) -> None:
-    with pytest.raises(InvalidValueError, match="looks do not go with groups"):
+    with pytest.raises(InvalidValueError, match="looks cannot be combined with groups"):
         made(kind, groups=SITE, looks=[500, int(FLAG.sum()), N])
     document = made(kind, looks=[500, int(FLAG.sum()), N]).to_dict()
     document["claim"]["scope"] = "groups"

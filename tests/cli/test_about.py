@@ -93,7 +93,7 @@ def test_a_refusal_keeps_what_was_said(pacbound: Run, tmp_path: Path, verb: str)
         (["--about", "owner="], "about['owner'] is empty"),
         (["--about", "note=" + "x" * 1001], "1001 characters"),
         (["--about", "model=m", "--about", "model=n"], "--about model is there twice"),
-        (["--about", "model=@"], "expected the name of a file behind it"),
+        (["--about", "model=@"], "model=@ names no file: expected model=@FILE"),
     ],
 )
 def test_what_cannot_be_said_is_bad_input_and_nothing_is_written(

@@ -59,12 +59,12 @@ def fill(asked: Path, done: Path, answer: Callable[[int], str] | None = None) ->
 def test_two_rounds_answer_a_table_and_certify_it(pacbound: Run, table: Path) -> None:
     folder = table.parent
     said = pacbound("batch", table, *LIMITS, "--ask", "ask.csv", "--seed", 0)
-    assert "are the sample" in said.stdout
+    assert "sampled rows still need the slow model's answer" in said.stdout
     asked = read(folder / "ask.csv")
     assert [row["id"] for row in asked] == [f"r{row['pac_row']}" for row in asked]
     fill(folder / "ask.csv", folder / "done.csv")
     said = pacbound("batch", table, "--answers", "done.csv", "--ask", "ask2.csv", "-o", "all.csv")
-    assert "then it is done" in said.stdout
+    assert "then the batch is done" in said.stdout
     assert not (folder / "all.csv").exists()
     fill(folder / "ask2.csv", folder / "done2.csv")
     said = pacbound("batch", table, "--answers", "done2.csv", "-o", "all.csv")
@@ -264,7 +264,7 @@ def test_limits_stay_as_they_were_when_the_sample_was_drawn(pacbound: Run, table
     ("options", "message"),
     [
         (("--ask", "ask.csv"), "--confidence is missing"),
-        (LIMITS, "Name --ask"),
+        (LIMITS, "Pass --ask FILE"),
         ((*LIMITS, "--answers", "done.csv", "-o", "all.csv"), "nothing was asked yet"),
         ((*LIMITS[:4], "--xi", 1.5, "--delta", 0.1, "--ask", "a.csv"), "xi=1.5"),
         (("--confidence", "conf", *LIMITS[2:], "--ask", "a.csv"), "no column 'conf'"),

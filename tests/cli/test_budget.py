@@ -129,6 +129,6 @@ def test_a_session_spends_once_when_it_is_begun(pacbound: Run, tmp_path: Path) -
     pacbound("label", "t.npz", *columns, *claim, "--budget", "b.json", "--ask", "a.npz")
     assert "0.03 spent" in pacbound("budget", "b.json").stdout
     done = pacbound("label", "t.npz", *columns, "--budget", "b.json", code=2)
-    assert "was begun, and spent then" in done.stderr
+    assert "has spent its delta already" in done.stderr
     pacbound("label", "t.npz", *columns)
     assert "0.03 spent" in pacbound("budget", "b.json").stdout

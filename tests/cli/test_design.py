@@ -187,7 +187,7 @@ def test_money_is_estimated_from_costs_of_requests_and_of_the_certificate(
     assert own["estimate"]["mean"] == own["observed"]
     assert own["estimate"]["requests"] == 100_000
     for words_, said in (
-        (("plain.json",), "--delta is missing"),
+        (("plain.json",), "Pass --delta for a bound"),
         (("plain.json", "--cost", "a,b", "--delta", 0.1), "pass the file"),
         (("plain.json", "log.csv", "--tokens", "a,b,c,d"), "tokens with their price"),
         (("plain.json", "log.csv", "--cost", "a,x"), "x"),

@@ -121,7 +121,7 @@ def test_tallies_of_parts_make_the_claim_of_all_rows(
         (("alarm-range",), "positive is missing: pass it, or unsafe where rows are rollouts"),
         (
             ("false-alarms", "--positive", "y", "--unsafe", "y"),
-            "positive and unsafe stand beside each other",
+            "positive and unsafe were both passed",
         ),
         (("alarm-range", "--positive", "y", "--missed", 0.1), "For rows pass target"),
         (("alarm-range", "--unsafe", "y", "--target", 0.9), "For rollouts pass missed"),

@@ -112,7 +112,7 @@ def test_grades_that_nobody_can_tell_or_that_are_off_the_scale(
     assert "g_small" in refused.stderr
     assert "?" in refused.stderr
     again = pacbound("label", "rows.csv", *COLUMNS, *asking, code=2)
-    assert "holds 5 grades that the session has not been told" in again.stderr
+    assert "holds 5 grades that the session does not have" in again.stderr
     told = pacbound("label", "rows.csv", *COLUMNS, *taking, "--cannot-tell", "?", "--json")
     # Five rows with a grade, and one of them declined for the other.
     assert json.loads(told.stdout)["labels"] == 5

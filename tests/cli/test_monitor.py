@@ -334,7 +334,7 @@ def test_rows_before_a_bad_line_are_kept_and_counted(
 
 def test_a_stream_beside_files_is_refused(pacbound: Run, tmp_path: Path) -> None:
     _write(tmp_path / "rows.csv", [0] * 50)
-    assert "beside files" in pacbound(*SHIELD, "-", "rows.csv", code=2).stderr
+    assert "files were named too" in pacbound(*SHIELD, "-", "rows.csv", code=2).stderr
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_a_frame_that_cannot_be_watched_is_refused_and_changes_nothing() -> None
         monitor.update(frame, columns={"unsafe": "v"})
     with pytest.raises(InvalidTypeError, match="has no 'score'"):
         monitor.update(frame, columns={"score": "v"})
-    with pytest.raises(InvalidTypeError, match="columns stands beside a mapping"):
+    with pytest.raises(InvalidTypeError, match="A mapping names its columns itself"):
         monitor.update({"unsafe": [True]}, columns={"unsafe": "u"})
     with pytest.raises(InvalidTypeError, match="is not a frame"):
         monitor.update([True], columns={"unsafe": "u"})

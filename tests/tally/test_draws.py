@@ -144,9 +144,9 @@ def test_only_rows_that_are_drawn_need_a_score() -> None:
         ({"weight_bound": 3}, "nothing says by what"),
         ({"seed": 3}, "nothing says by what"),
         ({"row_ids": PATIENT, "seed": 1}, "nothing says by what"),
-        ({"clusters": PATIENT, "weight_bound": 3}, "does not go with clusters"),
-        ({"weights": WEIGHT, "weight_bound": 3, "cluster_bound": 3}, "does not go with weights"),
-        ({"strata": 20, "seed": 1}, "does not go with strata"),
+        ({"clusters": PATIENT, "weight_bound": 3}, "be combined with clusters"),
+        ({"weights": WEIGHT, "weight_bound": 3, "cluster_bound": 3}, "be combined with weights"),
+        ({"strata": 20, "seed": 1}, "be combined with strata"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(given: dict[str, Any], message: str) -> None:
@@ -215,7 +215,7 @@ def test_strata_are_for_calibration_alone() -> None:
 
 
 def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="looks do not go with rows drawn by clusters"):
+    with pytest.raises(InvalidValueError, match="looks cannot be combined with clusters"):
         certify_shield(
             CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, looks=[50, len(set(PATIENT))]
         )

@@ -154,7 +154,7 @@ def test_an_id_needs_two_tables_and_a_comparison(tmp_path: Path) -> None:
     path = lines(tmp_path / "one.jsonl", rows_of([1.0]))
     with pytest.raises(InvalidTypeError, match="there is one table"):
         certify_replacement(quality=["acc", "acc"], data=path, id="doc_id", **ASKED)
-    with pytest.raises(InvalidTypeError, match="join the tables of several models"):
+    with pytest.raises(InvalidTypeError, match="joins the tables of several models"):
         certify_recall("acc", "acc", data=path, id="doc_id", target=0.9, delta=0.1)
 
 

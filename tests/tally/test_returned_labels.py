@@ -302,7 +302,7 @@ def test_a_row_that_was_answered_stands_in_the_table_once(tmp_path: Path) -> Non
 def test_arrays_have_their_labels_beside_them() -> None:
     with pytest.raises(InvalidTypeError, match="answers is about tables"):
         Tally.count("calibration", confidence=[0.5], correct=[True], answers="back.csv")
-    with pytest.raises(InvalidTypeError, match="have no place: name their column"):
+    with pytest.raises(InvalidTypeError, match="is not named: name it as in the file"):
         Tally.count(
             "cascade",
             data=pl.DataFrame({"c": [0.5], "p": [0], "q": [1]}),

@@ -202,7 +202,7 @@ class Asking:
         self._rooms: dict[asyncio.AbstractEventLoop, _Room] = {}
 
     def called(self, ask: Callable[[], T], failure: Callable[[str], Exception]) -> T:
-        """What `ask` gives; if it fails to the last, `failure` makes the error of the reason."""
+        """What `ask` gives; if its last try fails, `failure` makes the error from the reason."""
         tries = 0
         while True:
             try:
@@ -267,7 +267,7 @@ class Asking:
     async def awaited(
         self, ask: Callable[[], Awaitable[T]], failure: Callable[[str], Exception]
     ) -> T:
-        """The same of what must be awaited. Only a cancellation from outside cancels it: a
+        """The same for an `ask` that is awaited. Only a cancellation from outside cancels it: a
         CancelledError that `ask` raises itself is a failure like others.
         """
         task = asyncio.current_task()
@@ -382,7 +382,7 @@ class _Pace:
             return 0.0
 
     def hold(self, seconds: float) -> None:
-        """Let nothing start for so long."""
+        """Let no request start for `seconds`."""
         with self._lock:
             if seconds:
                 self._held = max(self._held, time.monotonic() + seconds)
@@ -415,8 +415,8 @@ def asking_each(n_models: int, asking: Any, options: Mapping[str, Any]) -> list[
     given = list(asking) if isinstance(asking, Sequence) else [asking] * n_models
     if options or len(given) != n_models or not all(isinstance(one, Asking) for one in given):
         raise InvalidTypeError(
-            f"asking={asking!r} beside {', '.join(options) or 'no option'}: expected an Asking, "
-            f"or {n_models} of these, one for each model, and no other option of how to ask."
+            f"asking={asking!r} with {', '.join(options) or 'no other option'}: expected an "
+            f"Asking, or {n_models} of these, one for each model, and no other option."
         )
     return given
 

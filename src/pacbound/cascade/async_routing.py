@@ -431,7 +431,7 @@ class AsyncCascade:
 
 
 def _require_same_groups(exits: ExitThresholds, shadow: Any) -> None:
-    """Raise if a monitor in the shadow needs groups that the router has not, or has none."""
+    """Raise if only one of the router and the monitor in its shadow has groups."""
     needed = getattr(shadow, "needs_groups", None)
     if needed is None or needed == isinstance(exits.values, dict):
         return

@@ -515,7 +515,7 @@ def _as_table(given: Any, role: str) -> NDArray[Any]:
 
 
 def _amounts(rows: Rows, slot: str) -> Floats:
-    """Costs or tokens, if they can be."""
+    """Costs or tokens; raises if one is negative or not a number."""
     amounts = rows.numbers(slot).astype(np.float64)
     bad = np.flatnonzero(~((amounts >= 0) & (amounts < inf)))
     if bad.size:
@@ -528,7 +528,7 @@ def _amounts(rows: Rows, slot: str) -> Floats:
 
 
 def _spent(scores: Sequence[Floats], costs: Sequence[Floats], thresholds: Floats) -> float:
-    """What a cascade spends on some rows: each model is paid that they are passed through."""
+    """What a cascade spends on some rows: every model that a row reaches is paid."""
     left, total = np.ones(len(costs[0]), dtype=bool), 0.0
     for score, cost, threshold in zip(scores, costs, thresholds.tolist(), strict=False):
         # A model that never answers is not asked.

@@ -64,7 +64,7 @@ class ReadingOptions:
     def of(
         cls, rows: Mapping[str, Any], data: Any, known: Iterable[str], what: str
     ) -> ReadingOptions:
-        """That of row options, all of which must be `known`, and in files where they are about
+        """How rows are read by row options, all of which must be `known`. Those about files need
         files; `what` names the function.
         """
         allowed = [*known, "progress", *NOTATION]

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 
 class SessionLock:
-    """A lock that the thread that holds it may take again; a copy is another lock, of nobody."""
+    """A lock that the thread that holds it may take again; a copy is a new lock, held by nobody."""
 
     def __init__(self) -> None:
         self._lock = RLock()

@@ -394,7 +394,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         )
 
     def says_nothing(self, certificate: AlarmRangeCertificate) -> str | None:
-        """What the first of its claims says that is about none of the rows."""
+        """Why the rows tell nothing about one of its claims; None if they tell about both."""
         found = (member.says_nothing() for member in certificate.inside.values())
         return next((why for why in found if why is not None), None)
 

@@ -190,7 +190,7 @@ def _group_column(
 ) -> str | None:
     if rule.groups is None:
         if "group" in named:
-            raise InvalidTypeError("The certificate does not go by groups: leave group out.")
+            raise InvalidTypeError("The certificate has no groups: leave group out.")
         return None
     if "group" not in columns and "group" not in stored:
         raise InvalidTypeError(

@@ -328,7 +328,7 @@ def _read_look(part: Reader) -> Look:
 
 @dataclass(frozen=True)
 class _Account:
-    """What counts for the rows of some names."""
+    """The looks that count for the rows of some names."""
 
     names: tuple[str, ...]
     looks: tuple[Look, ...]
@@ -352,8 +352,8 @@ class _Accounts:
         """The looks that may be on any rows."""
 
     def of(self, look: Look | None) -> list[_Account]:
-        """What the look counts for: at least one account; all of them if it may be on any rows, as
-        it may if it is None.
+        """The accounts that a look counts for, at least one; all of them if it may be on any rows,
+        or is None.
         """
         keys = None if look is None else self._keys(look)
         if keys is None:
@@ -408,9 +408,7 @@ def _look(what: Any, delta: float | None, sample: str | None) -> Look:
     names = [] if declared is None else [declared]
     if isinstance(what, Certificate):
         if delta is not None:
-            raise InvalidTypeError(
-                "delta stands beside a certificate, which has one: leave it out."
-            )
+            raise InvalidTypeError("A certificate has its own delta: leave delta out.")
         _require_unchanged(what)
         return Look(
             what.delta,

@@ -229,7 +229,7 @@ class BundleClaim(Claim[CertificateBundle]):
     def read(
         self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]
     ) -> CertificateBundle:
-        """The bundle that a document holds. What its own digest is taken of is its claims', too."""
+        """The bundle that a document holds. Its own digests cover its claims, too."""
         read = super().read(claim, provenance, loaded)
         members = {
             name: _member(claim.place(f"claims.{name}"), part, _provenance_of(name, provenance))

@@ -125,8 +125,8 @@ class BinsForm(AskedForm):
         """Edges as bins; "equal-mass" as it is."""
         if isinstance(value, str) and value != EQUAL_MASS:
             raise InvalidValueError(
-                f"{name}={value!r} are no edges: expected numbers from 0 to 1 such as 0,0.5,0.9,1, "
-                f"or {EQUAL_MASS!r}."
+                f"{name}={value!r} are not edges: expected numbers from 0 to 1 such as 0,0.5,0.9,"
+                f"1, or {EQUAL_MASS!r}."
             )
         return value if isinstance(value, str) else bins_for(n_bins=1, edges=value)
 
@@ -558,7 +558,7 @@ def _pool_scores(pool: Any, confidence: Any, data: Any, rows: Mapping[str, Any])
         counted = {file_fingerprint(file) for file in expanded(data)} if are_paths(data) else set()
         return table_scores(pool, confidence, rows, counted=counted, why=why)
     if data is None and np.array_equal(pool, as_scores(confidence, "confidence")):
-        raise InvalidValueError(f"pool is counted, too: {why}.")
+        raise InvalidValueError(f"pool holds the rows that are counted: {why}.")
     return pool
 
 

@@ -399,9 +399,9 @@ class Certificate:
         )
 
     def work(self) -> float:
-        """About how long recomputing takes, as a multiple of the longest that is usual: ten
-        seconds, for an exact cascade of 199,999 rows. 0 where it cannot even be begun with what a
-        file asks for: `verify` says so.
+        """About how long recomputing takes, as a multiple of the longest that is usual, an exact
+        cascade of 199,999 rows. 0 where it cannot even be begun with what a file asks for: `verify`
+        says so.
         """
         try:
             return self.by.work(self.values)
@@ -682,7 +682,7 @@ class Certificate:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        """For notebooks: the table of a summary as one."""
+        """For notebooks: the summary, with its table as an HTML table."""
         said = self.says
         if not said.table:
             return f"<pre>{escape(self.summary())}</pre>"

@@ -253,8 +253,8 @@ class Claim(ABC, Generic[C]):
         return fitting[0]
 
     def drawn_among(self, wishes: Values, question: Any) -> tuple[str, ...]:  # noqa: ARG002
-        """The outcomes that clusters are drawn among for what is asked for, if rows are asked this
-        question; none where they are drawn before labels are looked at.
+        """The outcomes that clusters are drawn among, for these options and this question; none
+        where they are drawn before labels are looked at.
         """
         return ()
 
@@ -265,7 +265,7 @@ class Claim(ABC, Generic[C]):
         data: Any,  # noqa: ARG002
         rows: Mapping[str, Any],  # noqa: ARG002
     ) -> dict[str, Any]:
-        """What of that was asked for says how rows are counted, such as bins."""
+        """The options that say how rows are counted, such as bins."""
         return {}
 
     def recounting(self, certificate: C) -> dict[str, Any]:  # noqa: ARG002
@@ -340,7 +340,7 @@ class Claim(ABC, Generic[C]):
         return {"anyOf": [self.fields(one).schema() for one in self.procedures.values()]}
 
     def read(self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> C:
-        """The certificate that a document holds; unknown keys and what cannot be raise."""
+        """The certificate that a document holds. Unknown keys and impossible values raise."""
         name = claim.text("procedure")
         if name not in self.procedures:
             raise UnknownProcedureError(

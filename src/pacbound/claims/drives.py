@@ -142,8 +142,8 @@ class DrivesClaim(Claim[DrivesCertificate]):
         Ask(
             "horizon",
             Horizon(1),
-            "The most steps of a rollout, which then stands in the claim; as the file says, if it "
-            "is an .npz of `ShieldedRollouts.save`.",
+            "The most steps of a rollout; the claim names it. Taken from the file if it is an .npz "
+            "of `ShieldedRollouts.save`.",
             None,
             shown="Rollouts",
         ),

@@ -197,8 +197,7 @@ def rows_or_rollouts(given: Set[str], _: Any = None) -> str | None:
         return "positive is missing: pass it, or unsafe where rows are rollouts."
     if len(flags) > 1:
         return (
-            "positive and unsafe stand beside each other: pass positive for rows, or unsafe for "
-            "rollouts."
+            "positive and unsafe were both passed: pass positive for rows, or unsafe for rollouts."
         )
     return None
 
@@ -253,8 +252,8 @@ CLAIM = ThresholdClaim(
     certificate=FalseAlarmCertificate,
     nothing=(
         "None of {n} {rows} is one that could raise a false alarm, so nothing is known about their "
-        "scores. Name the column that is 0 in them. If they are rare, label more; which, must not "
-        "depend on their scores."
+        "scores. Name the column that is 0 in them. If they are rare, label more, chosen without "
+        "sight of their scores."
     ),
     measured=Measured("share found", 1, larger=True),
 )

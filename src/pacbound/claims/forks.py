@@ -63,7 +63,7 @@ WORDS = replace(
     heading="Forked shield with at most {xi} unsafe",
     promise="at most {xi} of all rollouts{horizon}, with the backups begun within them, are then "
     "unsafe",
-    covers="Covered are the thresholds j / 65536 from {start} up to the one certified, and no "
+    covers="The claim covers the thresholds j / 65536 from {start} up to the certified one, and no "
     "others: use it with all its digits. To brake at a lower danger may be unsafe more often.",
     kept="rollouts that are safe under the shield",
     seen="{events} would be unsafe under the shield (limit: {allowed}); at least {all} of all "

@@ -73,7 +73,7 @@ def table_scores(
     files = expanded(pool) if are_paths(pool) else ()
     same = next((file for file in files if file_fingerprint(file) in counted), None)
     if same is not None:
-        raise InvalidValueError(f"{same} is counted, too: {why}.")
+        raise InvalidValueError(f"{same} is among the files that are counted: {why}.")
     # Loaded here, because to verify a certificate takes nothing that reads rows.
     from pacbound.tally.count import scores_in  # noqa: PLC0415
 

@@ -174,8 +174,8 @@ CLAIM = ThresholdClaim(
     certificate=RecallCertificate,
     nothing=(
         "None of {n} rows is positive, so nothing is known about the scores of positives. Name the "
-        "column that is 1 in positive rows. If positives are rare, label more rows; which, must "
-        "not depend on their scores."
+        "column that is 1 in positive rows. If positives are rare, label more rows, "
+        "chosen without sight of their scores."
     ),
     measured=Measured("flag rate", "all", larger=False),
 )

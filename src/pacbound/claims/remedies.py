@@ -62,8 +62,8 @@ def reversed_danger(tables: Iterable[Counts]) -> list[Sentence]:
 
 
 def _in_order(tables: Iterable[Counts], low: str, high: str) -> float | None:
-    """In what share of all pairs the row of the outcome that should score high does, if these are
-    few, and more than chance explains; else None.
+    """The share of pairs in which the row that should score higher does, if it is low, by more than
+    chance explains; else None.
     """
     ordered, pairs, variance = 0.0, 0.0, 0.0
     for counts in tables:
@@ -80,7 +80,7 @@ def _in_order(tables: Iterable[Counts], low: str, high: str) -> float | None:
 def tied_scores(
     tables: Sequence[Counts], cells: Sequence[float], rows: str, total: int
 ) -> list[Sentence]:
-    """What to do about many of so many rows of the same score, in the cell that decides each
+    """What to do if many of `total` rows have the same score, in the cell that decides each
     table.
     """
     tied = sum(

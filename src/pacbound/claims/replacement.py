@@ -82,7 +82,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "loses": f"{_SEEN}: no less than xi = {{xi}}.",
     "no-better": f"{_SEEN}, which does not show that it is better than {{old}} (xi = 0). Allow a "
     "small loss, xi > 0.",
-    "slow": "The counts do not support the claim. Why was not computed, which would take long.",
+    "slow": "The counts do not support the claim. To compute why would take long.",
 }
 
 
@@ -159,7 +159,7 @@ class ReplacementCertificate(Certificate):
 
     @property
     def unlabelled(self) -> int:
-        """The rows in which a label or a quality is missing that could still tell, for the first
+        """The rows in which a label or a quality is missing that could still decide, for the first
         candidate.
         """
         return int(self.counts()[0][OPEN].sum())
@@ -805,7 +805,7 @@ def _conflict(values: Values) -> str | None:
         return wrong
     if values["drawn"] is not None:
         return (
-            f"looks do not go with rows drawn by {values['drawn'].by}: more rows of a cluster "
+            f"looks cannot be combined with {values['drawn'].by}: more rows of a cluster "
             "change which one is drawn. Pass delta divided by the number of looks instead."
         )
     if values["n"] not in looks:

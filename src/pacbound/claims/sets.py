@@ -151,7 +151,7 @@ CLAIM = ThresholdClaim(
                 no_use={
                     0.0: "Every probability is at least 0: each set holds all labels, so the claim "
                     "is of no use.",
-                    np.inf: "So many may be missed that every set may be empty.",
+                    np.inf: "xi is so large that every set may be empty.",
                 },
             ),
         )

@@ -37,7 +37,7 @@ class Horizon(Whole):
     """The most steps of a rollout."""
 
     def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
-        """As it follows what is claimed of rollouts."""
+        """As words that follow "rollouts"."""
         return f" of at most {value:,} steps"
 
 
@@ -121,8 +121,8 @@ class ShieldCertificate(ThresholdCertificate):
 
     @property
     def interventions(self) -> int:
-        """At least so many of these rollouts the shield would stop: the danger of an unsafe one is
-        read up to where it is lost, and may reach the threshold after that. It was seen on these
+        """How many of these rollouts the shield would stop, at least: the danger of an unsafe one
+        is read up to where it is lost, and may reach the threshold after that. It was seen on these
         rollouts, and is not certified.
         """
         return int(self._acted_on())
@@ -222,8 +222,8 @@ def _conflict(asked: Values) -> str | None:
         return f"looks go with bound='exact', not with {bound!r}: {instead}."
     if bound == "product" and asked["small_groups"] == "leave-out":
         return (
-            "small_groups='leave-out' goes with bound='exact': by the product it depends on how "
-            "many rollouts are unsafe whether they are too few, which is an outcome."
+            "small_groups='leave-out' needs bound='exact': by the product, whether a group is too "
+            "small depends on how many of its rollouts are unsafe, which is an outcome."
         )
     if bound == "product" and rate != "all":
         return f"bound={bound!r} is about all rollouts: with rate={rate!r} leave it out."

@@ -267,7 +267,7 @@ def require_groups(part: Reader, values: Values, *, most: int | None = None) -> 
 
 
 def require_drawn(part: Reader, values: Values) -> None:
-    """Raise unless so many rows can have been drawn as the document says."""
+    """Raise unless the number of rows can have been drawn as the document says."""
     drawn = values["drawn"]
     if drawn is not None and not drawn.fits(values["n"]):
         raise CertificateError(
@@ -305,7 +305,7 @@ def _require_drawn_among(part: Reader, drawn: Drawn, tables: Sequence[Mapping[st
                 others += exact_sum(table[name][scored])
     most = all(seen.get(name, 0) <= min(rows, drawn.units) for name, rows in of.items())
     if others != drawn.others or not most:
-        raise CertificateError(f"{part.place('drawn')}: these rows cannot have been drawn so.")
+        raise CertificateError(f"{part.place('drawn')}: these rows cannot have been drawn.")
 
 
 def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None:

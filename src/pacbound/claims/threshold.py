@@ -274,8 +274,8 @@ class ThresholdClaim(Claim[C]):
             _require_all_rows(evidence)
             if evidence.scope != "top":
                 raise InvalidValueError(
-                    "looks do not go with groups: certify each group by itself, with a plan of its "
-                    "own."
+                    "looks cannot be combined with groups: certify each group by itself, with a "
+                    "plan of its own."
                 )
         wrong = small_groups_conflict(wishes, evidence.scope)
         if wrong is not None:
@@ -574,7 +574,7 @@ def _require_all_rows(tally: Tally) -> None:
     """Raise if the rows of a look were drawn from others: a later look would draw others."""
     if tally.drawn is not None:
         raise InvalidValueError(
-            f"looks do not go with rows drawn by {tally.drawn.by}: more rows of a cluster change "
+            f"looks cannot be combined with {tally.drawn.by}: more rows of a cluster change "
             "which one is drawn. Pass delta divided by the number of looks at each of them instead."
         )
 

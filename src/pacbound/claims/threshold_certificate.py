@@ -220,7 +220,7 @@ class ThresholdCertificate(Certificate):
 
     @property
     def _or_applied(self) -> str:
-        """That it can be applied to rows, where it can be."""
+        """A hint that it can be applied to rows; empty if it cannot."""
         applied = self.by.row_rule(self) is not None
         return ", or apply the certificate to a frame with the column of groups" if applied else ""
 

@@ -56,7 +56,7 @@ ALWAYS = frozenset(
 )
 _ALWAYS_SAID = {
     UNEXPLAINED: "The counts in this file do not lead to a refusal: it was changed.",
-    SLOW: "The counts do not support the claim; why would take long to compute.",
+    SLOW: "The counts do not support the claim. To compute why would take long.",
 }
 IN_REFUSALS = frozenset(["unavoidable", "needed"])
 

@@ -156,7 +156,7 @@ _JOIN: Final = (
 
 
 def _add_hint(error: Any) -> None:
-    """Name the commands beside this one that have the option, or the option that it goes into."""
+    """Name the other commands that have the option, or the option to use instead."""
     takes_about = any("--about" in one.opts for one in error.ctx.command.params)
     if takes_about and error.option_name in _ABOUT:
         error.possibilities = None
@@ -179,7 +179,7 @@ def _add_hint(error: Any) -> None:
 
 @cache
 def _command(typed: str) -> Any:
-    """The command that is typed so."""
+    """The command of this name."""
     alone = typer.Typer(**_STYLE)
     options = import_module("pacbound.cli.options")
     alone.command(typed.rsplit(maxsplit=1)[-1], cls=options.PanelCommand)(function_of(typed))
@@ -201,8 +201,8 @@ app = typer.Typer(
     help="Provable guarantees on what a trained classifier says.",
     epilog=(
         "Exit codes: 0 certified or verified, 1 not verified or the alarm rang, 2 bad usage or "
-        "data, 3 refused, 70 a bug, 130 interrupted, 128 + n ended by signal n. A closed pipe or a "
-        "full disk changes no 1 and no 3, and makes a 0 a 141 or a 2."
+        "data, 3 refused, 70 a bug, 130 interrupted, 128 + n ended by signal n. If the output "
+        "cannot be written, 0 becomes 141 (closed pipe) or 2 (full disk); 1 and 3 stay."
     ),
     no_args_is_help=True,
     **_STYLE,

@@ -60,7 +60,7 @@ def batch(
     ] = False,
     sample: Annotated[
         int | None,
-        option("The size of the sample, if a rule is not to choose it.", rich_help_panel=ROWS),
+        option("The size of the sample; chosen by a rule if left out.", rich_help_panel=ROWS),
     ] = None,
     looks: Annotated[
         int | None, option("2 for a second, larger sample, where many scores are equal.")
@@ -86,7 +86,7 @@ def batch(
     """
     if ask is None and output is None:
         raise InvalidTypeError(
-            "Name --ask, where the rows go that have to be answered, or -o for all answers."
+            "Pass --ask FILE for the rows that need an answer, or -o FILE for all answers."
         )
     target = _state_of(files) if state is None else state
     goes_to = certificate or (None if output is None else _beside(Path(output)))
@@ -164,17 +164,17 @@ def _in_words(
     if step.result is not None:
         return _when_done(step, step.result, output, certificate)
     what = (
-        "are the sample; the rest follows from the answers"
+        "sampled rows still need the slow model's answer"
         if step.sampling
-        else "did not keep the fast answer; then it is done"
+        else "rows still need the slow model's answer; then the batch is done"
     )
     lines = [
-        f"{step.open:,} of {step.rows:,} rows {what}. {step.answered:,} are answered.",
+        f"{step.open:,} {what}. {step.answered:,} of {step.rows:,} rows are answered.",
         (
             f"They are in {ask}: add a column with the slow model's answers, and pass the file "
             "with --answers."
             if ask is not None
-            else "Every answer is kept. Name --ask, where the rows go that are asked next."
+            else "Every answer is kept. Pass --ask FILE for the rows to ask next."
         ),
     ]
     if step.left_empty:
@@ -190,6 +190,6 @@ def _when_done(
 ) -> str:
     said = result.certificate.summary()
     if output is None:
-        return f"{said}\n\nAll is answered. Name -o, where the answers go."
+        return f"{said}\n\nEvery row has its answer. Pass -o FILE to write them."
     beside = "" if certificate is None else f" The certificate is in {certificate}."
     return f"{said}\n\n{step.rows:,} rows written to {output} with {', '.join(ADDED)}.{beside}"

@@ -99,7 +99,7 @@ def _require_fitting(
     if not files and per_request:
         raise InvalidTypeError("--cost and --tokens name columns of a file: pass the file, too.")
     if delta is None and not per_request:
-        raise InvalidTypeError("--delta is missing: it is for a bound; --cost is for an estimate.")
+        raise InvalidTypeError("Pass --delta for a bound, or --cost for an estimate.")
 
 
 def _listed(per_request: dict[str, str]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def about_of(pairs: Sequence[str] | None) -> dict[str, str | Path]:
         if name in told:
             raise InvalidValueError(f"--about {name} is there twice: say it once.")
         if value == _FILE:
-            raise InvalidValueError(f"{name} is {_FILE}: expected the name of a file behind it.")
+            raise InvalidValueError(f"{name}={_FILE} names no file: expected {name}={_FILE}FILE.")
         text = value.removeprefix(_FILE)
         told[name] = Path(text) if _names_file(value) else text
     return told
@@ -109,7 +109,7 @@ def deliver(
 
 
 def verified_or_complain(certificate: Certificate, path: Path, done: str) -> bool:
-    """Whether a certificate follows from its counts; if not, it is said that it is not `done`."""
+    """Whether a certificate follows from its counts; if not, complains that it is not `done`."""
     verification = certificate.verify()
     if not verification:
         complain(f"{path} is {verification}\nIt is not {done}.")
@@ -133,7 +133,7 @@ class Shown:
             self._update(share)
 
     def note(self, text: str) -> None:
-        """Say something beside it."""
+        """Say something beside the bar."""
         typer.echo(text, err=True)
 
 
@@ -153,7 +153,7 @@ def progress_bar(title: str) -> Iterator[Shown]:
 
 
 def require_drawable(figure: Path | None) -> None:
-    """Refuse, before any work is done, a name that says no format."""
+    """Refuse a name without a known format, before any work is done."""
     if figure is not None and figure.suffix.lower() not in _FORMATS:
         raise InvalidValueError(
             f"--figure {figure} has no format that can be drawn: expected a name that ends in "

@@ -59,7 +59,7 @@ def label(
     ],
     session: Annotated[
         Path,
-        option("The session: made if it is not there, and gone on with if it is."),
+        option("The session's file: created if it is missing, continued if it is there."),
         Writes(is_locked=True),
     ],
     prediction: Annotated[
@@ -101,7 +101,7 @@ def label(
         option("Write the rows to label here, with an empty column for each answer."),
         Writes(),
     ] = None,
-    count: Annotated[int, option("At most so many rows to label.", min=1)] = 50,
+    count: Annotated[int, option("The most rows to write.", min=1)] = 50,
     answers: Annotated[
         Path | None,
         option("Take in labels: what --ask wrote, filled in.", rich_help_panel=ROWS),
@@ -178,7 +178,9 @@ def label(
         if budget is not None:
             # All certificates of a session hold together, so it spends once: when it is begun.
             if session.exists():
-                raise InvalidTypeError(f"{session} was begun, and spent then: leave --budget out.")
+                raise InvalidTypeError(
+                    f"{session} has spent its delta already: leave --budget out."
+                )
             Budget(budget).spend(going.certificate(sample=named))
         if label is not None and not insisted:
             _require_related(going, file, label, predictions, notation)
@@ -240,7 +242,7 @@ class _Answer:
         return False
 
     def of(self, batch: Batch) -> tuple[Any, Any]:
-        """The answers of a batch as a session is told them, and which rows nobody can tell."""
+        """The answers of a batch as a session takes them, and which rows nobody can label."""
         if not self.grades:
             return _without(batch.values(self.columns[0]), self.cannot_tell)
         declined, told = np.zeros(batch.rows, dtype=np.bool_), {}
@@ -257,7 +259,7 @@ class _Answer:
 
 
 def _nothing(session: LabelSession, path: Path) -> Fill:
-    """What the columns of answers that are not there yet hold."""
+    """What a column of answers holds as long as there are none."""
     is_numbers = not any(isinstance(found, str) for found in session.classes)
     return no_label(path, numbers=is_numbers or session.graded is not None)
 
@@ -271,13 +273,13 @@ def _shown(table: TableFile, show: str | None, hidden: set[str | None]) -> list[
 
 
 def _save(session: LabelSession, path: Path) -> None:
-    """Store the session, all labels of which are used: the report depends on them."""
+    """Use all labels of the session, since the report depends on them, and store it."""
     session.progress  # noqa: B018
     session.save(path)
 
 
 def _is_by_hand() -> bool:
-    """Whether a person sits there, who is shown rows and types their classes."""
+    """Whether a person at a terminal is shown rows and types their classes."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -306,7 +308,7 @@ def _session(
 
 
 def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) -> None:
-    """Refuse options that say something else than the session."""
+    """Refuse options that differ from what the session was begun with."""
     if fixed["claim"] is not None:
         require_loss(fixed["claim"])
     asked = {name: getattr(session, name) for name in ("xi", "delta", "bound", "costs")}
@@ -328,8 +330,8 @@ def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) 
 def _require_related(
     session: LabelSession, file: str, label: str, predictions: list[str], notation: Notation
 ) -> None:
-    """Refuse labels of other rows, where some are there for rows on which all models agree: the
-    session has no use for these, but they tell.
+    """Refuse labels that seem to be of other rows. Labels of rows on which all models agree show
+    it, though the session has no other use for them.
     """
     table, vocabulary = open_table(file, notation), Vocabulary(session.rule)
     evidence, rows = Evidence(), 0
@@ -422,7 +424,7 @@ def _without(values: Values, text: str | None) -> tuple[Values, Any]:
 
 
 def _require_told_apart(session: LabelSession, path: Path, values: Values) -> None:
-    """Refuse what may mean that there is no label yet, or that nobody can tell."""
+    """Refuse a value that may mean "no label yet" or "nobody can tell"."""
     rule = session.rule
     for place in np.unique(values.places[values.places != MISSING]).tolist():
         found = values.distinct[place]
@@ -438,7 +440,7 @@ def _require_told_apart(session: LabelSession, path: Path, values: Values) -> No
 def _require_taken_in(
     session: LabelSession, path: Path, answer: _Answer, notation: Notation
 ) -> None:
-    """Refuse to replace a file that holds answers which the session has not been told."""
+    """Refuse to replace a file with answers that the session does not have."""
     if not path.is_file():
         return
     try:
@@ -457,8 +459,8 @@ def _require_taken_in(
         if open_.any():
             what = "grades" if answer.grades else "labels"
             raise InvalidValueError(
-                f"{path} holds {open_.sum()} {what} that the session has not been told, and stays "
-                f"as it is: take them in with --answers {path}, or name another file."
+                f"{path} holds {open_.sum()} {what} that the session does not have, so it is not "
+                f"replaced: take them in with --answers {path}, or name another file."
             )
 
 

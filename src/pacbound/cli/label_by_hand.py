@@ -122,7 +122,7 @@ class _ByHand:
         return found
 
     def _is_stored(self, row: int, label: Any) -> bool:
-        """Whether the session could be told the label; if so, the one before it was used first."""
+        """Whether the session took the label; the one before it is used first."""
         if self._last is not None:
             self._look(row)
         try:

@@ -59,7 +59,7 @@ def monitor(
         ),
         Reads(),
     ],
-    delta: Annotated[float, option("Chance that the alarm ever rings falsely, for example 1e-3.")],
+    delta: Annotated[float, option("Chance of any false alarm, however long you watch: 1e-3")],
     claim: Annotated[
         str | None, option("Bundle: watch over this claim alone; over all of them if left out.")
     ] = None,
@@ -109,7 +109,9 @@ def monitor(
     if loaded.inside:
         _refuse_with_several({"column": column, **vars(notation), "figure": figure}, files)
     elif STANDARD_INPUT in files and len(files) > 1:
-        raise InvalidValueError("- stands beside files: feed them one after the other.")
+        raise InvalidValueError(
+            "- stands for standard input, and files were named too: feed them one after the other."
+        )
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
         watching = _begun_or_resumed(loaded, state, delta, false_alarms, options)
@@ -276,7 +278,7 @@ def _from_stream(
 
 
 def _pauses() -> bool:
-    """Whether nothing has arrived yet; where the system cannot tell, it may be so."""
+    """Whether nothing has arrived yet; True where the system cannot tell."""
     try:
         return not select.select([sys.stdin.fileno()], [], [], 0)[0]
     except (OSError, ValueError):

@@ -57,7 +57,7 @@ def rate(
     target: Annotated[float, option("The rate to be certified, for example 0.02.")],
     expected: Annotated[float, option("The rate that you expect in truth, below the target.")],
     delta: DeltaOption,
-    power: Annotated[float, option("Chance that the certificate comes about.")] = 0.9,
+    power: Annotated[float, option("Chance that so many labels certify the rate.")] = 0.9,
     as_json: JsonOption = False,
 ) -> int:
     """Say how many labels it takes to certify that a rate is at most --target, if it is --expected
@@ -80,7 +80,9 @@ def rate(
 def looks(
     looks: Annotated[str, option("The numbers of labels at which you will look: 500,1000,2000")],
     xi: Annotated[float, option("The rate to be certified.")],
-    delta: Annotated[float, option("Chance that any of the looks certifies what is not so.")],
+    delta: Annotated[
+        float, option("Chance that any of the looks certifies a rate that is not kept.")
+    ],
     expected: Annotated[
         float | None, option("The rate that you expect in truth; half of xi if left out.")
     ] = None,
@@ -161,7 +163,7 @@ def pilot(
     ] = None,
     sizes: Annotated[str | None, option("The numbers of rows to try: 1000,5000,20000")] = None,
     label_cost: Annotated[float | None, option("What a label costs.")] = None,
-    power: Annotated[float, option("Chance that the certificate comes about.")] = 0.9,
+    power: Annotated[float, option("Chance that so many labels certify the rate.")] = 0.9,
     draws: Annotated[int, option("Samples drawn of each size.")] = 50,
     seed: SeedOption = 0,
     n_bins: Annotated[int | None, option("Calibration: number of bins, 20 if left out.")] = None,
@@ -211,8 +213,8 @@ def pilot(
 
 
 def _drawn_among(question: Any, planned: str | None) -> Any:
-    """The outcomes that clusters are drawn among for what is planned for; for the first that the
-    question is for, if it is not named.
+    """The outcomes that clusters are drawn among for the planned claim; if none is named, for the
+    first claim of the question.
     """
     claim = claim_of(planned if planned in CLAIMS else claims_of(question.kind)[0])
     wishes = {ask.name: ask.default for ask in claim.asks}
@@ -225,8 +227,8 @@ def _edges(edges: str | None) -> str | list[float] | None:
 
 
 def _question(named: Mapping[str, str], kind: str | None, asked: set[str]) -> Any:
-    """What is counted for a kind; if none is named, for the first that the columns are enough for
-    and that needs no more than is asked for.
+    """What is counted for a kind; if none is named, for the first whose columns are all named and
+    whose options are all given.
     """
     if kind is not None:
         if kind not in CLAIMS:
@@ -250,7 +252,7 @@ def _question(named: Mapping[str, str], kind: str | None, asked: set[str]) -> An
 
 
 def _fitting(named: Mapping[str, str]) -> Iterator[tuple[Any, Any]]:
-    """The claims that the columns are enough for, and what is counted for them."""
+    """The claims whose columns are all named, and what is counted for them."""
     lists = {role for role, column in named.items() if "," in column}
     for claim in map(claim_of, CLAIMS):
         for question in claim.questions:
@@ -283,7 +285,7 @@ def shadow(
     ],
     losses: Annotated[float, option("The share of all rows lost, which is to be noticed: 0.05")],
     rows: Annotated[int, option("Rows of traffic within which the alarm is to ring: 10000")],
-    delta: Annotated[float, option("Chance that the alarm ever rings falsely.")],
+    delta: Annotated[float, option("Chance of any false alarm, however long you watch.")],
     gains: Annotated[float | None, option("The share of all rows gained, 0 if left out.")] = None,
     usual: Annotated[
         float | None, option("The share lost before; gains and half of xi if left out.")

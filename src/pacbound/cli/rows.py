@@ -117,8 +117,8 @@ _OWN: dict[str, Any] = {
     ),
     "sample": typer.Option(
         metavar="NAME",
-        help="What these rows are called: a budget adds up the claims on rows of one name, and "
-        "those that name none count for all.",
+        help="A name for these rows: a budget adds up the claims on rows of one name; claims "
+        "without a name count for every name.",
     ),
     "unrelated_labels": typer.Option("--unrelated-labels", help=DECLARED["unrelated_labels"].help),
 }
@@ -196,7 +196,7 @@ def named_columns(pairs: Sequence[str] | None) -> dict[str, str]:
 
 
 def require_roles(named: Mapping[str, str], roles: Iterable[str], of: str) -> None:
-    """Raise if a role that was named is none of `roles`, which belong to what `of` says."""
+    """Raise if a named role is not one of `roles`; `of` says what these belong to."""
     known = list(roles)
     for role, column in named.items():
         if role not in known:

@@ -91,7 +91,7 @@ class GuardedStream:
             self.failure = _CLOSED
 
     def _let_go(self) -> None:
-        """Let what is still in buffers go nowhere: Python would try, and complain, at its end."""
+        """Discard what is still in buffers: Python would try to write it at its end."""
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -160,8 +160,8 @@ def json_line(result: Mapping[str, Any]) -> str:
 
 
 def _occupy_closed_descriptors() -> None:
-    """Open what reads nothing and takes nothing in the place of a closed standard stream: the next
-    file that is opened would take the place, and have in it what a library prints.
+    """Open an empty stream in the place of a closed standard stream. Otherwise the next file that
+    is opened would get its number, and what a library prints would go into that file.
     """
     for number in range(3):
         try:

@@ -86,7 +86,7 @@ def together(
         bundle = _of_certificates(files, delta)
     elif len(files) > 1:
         raise InvalidTypeError(
-            f"{declared[0]} stands beside other files: one file declares all claims."
+            f"{declared[0]} declares all claims: pass it alone, without other files."
         )
     else:
         written = {"-o": output, "--budget": budget}
@@ -205,7 +205,9 @@ def _made(
     tallies = [path for path in paths if is_tally_file(path)]
     try:
         if tallies and len(tallies) < len(paths):
-            raise InvalidTypeError(f"{tallies[0]} is a tally beside files with rows: pass either.")
+            raise InvalidTypeError(
+                f"{tallies[0]} is a tally, other files have rows: pass one sort."
+            )
         with progress_bar(f"counting {where.rpartition('[')[2].rstrip(']')}") as progress:
             data = summed(paths) if tallies else paths
             rows = options if tallies else {**options, "progress": progress}
@@ -223,7 +225,7 @@ def _files_of(table: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def _beside(folder: Path, named: Any) -> Any:
-    """As the file stands where it was written, so do the names in it."""
+    """Names of files as seen from the folder of the file that they stand in."""
     if isinstance(named, list):
         return [_beside(folder, one) for one in named]
     if not isinstance(named, str) or "://" in named:

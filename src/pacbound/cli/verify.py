@@ -167,7 +167,7 @@ def _verified(
 
 
 def _exact(path: Path, *, patient: bool, as_json: bool) -> int:
-    """What the verifier finds that shares nothing with the package; its exit codes are ours."""
+    """What the independent verifier finds; it has the same exit codes."""
     from pacbound import exact_verifier  # noqa: PLC0415
 
     code, found = exact_verifier.check_file(str(path), patient=patient)

@@ -200,7 +200,7 @@ class BundleMonitor(SavedMonitor):
         if set(parts.names()) != self.monitors.keys():
             raise CertificateError(
                 f"{part.place('monitors')} are of {_listed(parts.names())}, not of "
-                f"{_listed(self.monitors)}: use a copy that is whole, or begin anew."
+                f"{_listed(self.monitors)}: restore an intact copy, or begin anew."
             )
         for claim, monitor in self.monitors.items():
             monitor.go_on_from(parts.raw(claim), parts.place(claim))

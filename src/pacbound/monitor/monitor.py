@@ -140,9 +140,7 @@ class SavedMonitor(ABC):
 
     @property
     def delta(self) -> float:
-        """The chance that the alarm, or any of several, ever rings although what is claimed
-        holds.
-        """
+        """The chance of a false alarm, or of any of several, that `promise` speaks of."""
         return self._promise.delta
 
     @property
@@ -512,9 +510,7 @@ class Monitor(SavedMonitor):
         )
 
         if isinstance(frame, Mapping):
-            raise InvalidTypeError(
-                "columns stands beside a mapping, which names its columns itself: leave it out."
-            )
+            raise InvalidTypeError("A mapping names its columns itself: leave columns out.")
         if not has_order(frame):
             raise InvalidValueError(
                 "The rows of this frame have no order, as in DuckDB and Spark, and a monitor takes "
@@ -624,9 +620,9 @@ class Monitor(SavedMonitor):
         drawn = self.certificate.draw
         if drawn is None or drawn.by != "clusters":
             raise InvalidTypeError(
-                "clusters were passed, and the certificate is not about clusters: a row of each "
-                "would be another law than the one that was certified. Leave them out; if rows in "
-                "use come in clusters, certify with clusters first."
+                "clusters were passed, and the certificate is not about clusters: one row of each "
+                "is not what was certified. Leave them out; if rows in use come in clusters, "
+                "certify with clusters first."
             )
         return replace(reading, slots={**reading.slots, CLUSTERS: Slot("name", column)})
 

@@ -45,7 +45,7 @@ CALLED: Final = {ONE: "the state of a monitor", SEVERAL: "the state of the monit
 _SCHEMA: Final = 1
 # A calibration with many groups has bets for each of their bins.
 _LARGEST_FILE: Final = 2**30
-_REMEDY: Final = "Use a copy of the state that is whole, or begin anew with another file."
+_REMEDY: Final = "Restore an intact copy of the state, or begin anew with another file."
 
 
 # ---- files

@@ -161,7 +161,7 @@ class ClassRule:
         }
 
     def read(self, value: Any, *, typed: bool) -> Class | None:
-        """The class that a value names, None if it is missing; it may name none, and raise."""
+        """The class that a value names, None if it is missing. Raises if it names no class."""
         listed = self.classes is not None and isinstance(value, str) and value in self.classes
         try:
             found = class_of(value) if typed else class_of_text(value)

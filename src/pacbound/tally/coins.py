@@ -254,7 +254,7 @@ def graded_from(part: Reader) -> Graded:
     fits = len(part.numbers("scale")) == 2 and -inf < worst < best < inf
     named = by is None or (0 < len(by) <= LONGEST_JUDGE and by == by.strip() and by.isprintable())
     if not fits or not named:
-        raise CertificateError(f"{part.place('scale' if named else 'by')} cannot be.")
+        raise CertificateError(f"{part.place('scale' if named else 'by')} has an impossible value.")
     return Graded(part.count("seed"), by, (worst, best), part.choice("ids", get_args(Ids)))
 
 

@@ -209,8 +209,8 @@ def flags_with_gaps(values: Values, name: str, *, start: int = 0) -> Integers:
 
 
 def as_classes(values: Any, n_classes: int, name: str, *, unseen: bool = False) -> Array:
-    """`values` as integer class indices below `n_classes`; with `unseen`, -1 is a class that is
-    none of them.
+    """`values` as integer class indices below `n_classes`; with `unseen`, -1 stands for any
+    other class.
     """
     array = as_column(values, name)
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():

@@ -390,8 +390,8 @@ def _count_joined(
     """
     if not question.joins or options.get("id") is None:
         raise InvalidTypeError(
-            "id and where join the tables of several models, for a cascade or a replacement, and "
-            "go with each other: leave them out."
+            "id joins the tables of several models, for a cascade or a replacement, and where "
+            "needs id: leave them out."
         )
     tables = joined(data, by=options["id"], where=options.get("where"), notation=notation)
     several = {column.name for column in question.columns if column.several}

@@ -518,7 +518,7 @@ def cluster_too_large(name: str, rows: int, what: str, bound: float) -> InvalidV
     return InvalidValueError(
         f"Cluster {name!r} has {rows} {what}rows, more than cluster_bound={bound:g}: the bound "
         "must hold for every cluster that there can be. Find one that does without looking at "
-        "these rows, or leave it out and speak of clusters."
+        "these rows, or leave it out: the claim is then about clusters."
     )
 
 
@@ -596,7 +596,7 @@ def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
     }
     strange = next((name for name in asked if name not in fitting[by]), None)
     if strange is not None:
-        raise InvalidTypeError(f"{strange} does not go with {by}: leave it out.")
+        raise InvalidTypeError(f"{strange} cannot be combined with {by}: leave it out.")
     if by == "weights" and "weight_bound" not in asked:
         raise InvalidTypeError(
             "weights needs weight_bound, the largest weight that there can be, seen or not. It "

@@ -400,8 +400,8 @@ def answer_columns(question: Question, rule: ClassRule) -> tuple[list[AnswerColu
     keys = keys or [key for key in question.labelled_by if key in question.slots][:1]
     if not keys:
         raise InvalidTypeError(
-            "The labels that came back have no place: name their column, as it is called where "
-            "they came back."
+            "The column of the labels that came back is not named: name it as in the file that "
+            "came back."
         )
     columns = [AnswerColumn.of(key, question.slots[key], rule) for key in keys]
     return columns, [other for name, other in question.slots.items() if name not in keys]

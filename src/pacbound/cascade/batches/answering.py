@@ -226,7 +226,7 @@ def _parted(options: Mapping[str, Any], asking: Asking | None) -> tuple[BatchOpt
 
 @dataclass(frozen=True)
 class _CallEnded:
-    """A call that has ended, and what it gave is kept."""
+    """A call that has ended; its answers are kept."""
 
     index: int
 
@@ -303,7 +303,7 @@ def _called(slow: Callable[[Rows], Any], rows: Rows, policy: Asking) -> Any:
         if hasattr(answers, "close"):
             answers.close()
         raise InvalidTypeError(
-            "slow gave what must be awaited: call answer_batch_async, which awaits it."
+            "slow returned an awaitable: call answer_batch_async, which awaits it."
         )
     return answers
 

@@ -137,7 +137,7 @@ def begin_or_go_on(  # noqa: PLR0913
 
 
 def _completed(given: Mapping[str, Any], stored: Mapping[str, Json] | None) -> dict[str, Any]:
-    """What was said now, completed by what was said when the batch was begun."""
+    """The options given now, completed by those that the batch was begun with."""
     known = {} if stored is None else {**stored, **dict(stored.get("columns", {}))}
     usual = {"looks": 1, "whole_ties": False}
     options = {

@@ -97,8 +97,8 @@ class Records:
 
     @property
     def few_names(self) -> bool:
-        """Whether the fast answers are so few that each stands for many records: then which of
-        them are equal, the fingerprint, says nearly all of them, whatever they are called.
+        """Whether so few different fast answers stand for so many records that the fingerprint,
+        which says which of them are equal, says nearly all, whatever they are called.
         """
         different = len(set(self.met) - {MISSING})
         return different <= MOST_NAMES and different * RECORDS_A_NAME <= len(self)
@@ -165,7 +165,7 @@ class SampledOrder:
 
     def beginning(self, ranks: Sequence[Integers], *, whole_ties: bool) -> int:
         """How many records of the order are kept or sampled: up to where the longest look stops, or
-        as many as may differ in any case; with `whole_ties`, not half of one.
+        as many as may differ in any case; with `whole_ties`, no tie is split.
         """
         if self._plan.asks_all:
             return 0

@@ -463,7 +463,7 @@ class BatchSession:
         self._advance()
 
     def _need(self, rows: Mask) -> None:
-        """Take `rows` for what the slow model has to answer."""
+        """Note that the slow model has to answer `rows`."""
         self._needed = rows
         self._needed_rows = int(rows.sum())
         self._open = int((rows & (self._slow == NOT_ASKED)).sum())
@@ -575,7 +575,7 @@ class BatchSession:
             self._take(places[part], codes[part])
 
     def _keep_each(self, places: Integers, answers: Any) -> None:
-        """Keep the answers that can be kept, of some among which there is one that cannot."""
+        """Keep the valid ones of some answers, at least one of which is not."""
         if len(places) < 2 or len(places) != len(answers):
             return
         for place, answer in zip(places.tolist(), list(answers), strict=True):

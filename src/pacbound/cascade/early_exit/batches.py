@@ -122,7 +122,7 @@ def _not_a_batch(part: object, name: str) -> InvalidTypeError:
 
 
 def batches(loader: Iterable[Any]) -> Iterable[Any]:
-    """`loader`, unless it is one batch, whose parts would be taken for batches."""
+    """`loader`; raises if it is a single batch, whose parts would be taken for batches."""
     if isinstance(loader, (Tensor, Mapping)):
         kind = "tensor" if isinstance(loader, Tensor) else "dictionary"
         raise InvalidTypeError(

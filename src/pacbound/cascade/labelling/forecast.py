@@ -87,8 +87,8 @@ class LabelRates:
         return cls(tuple((counts / counts.sum()).tolist()))
 
     def labels(self, answers: Sequence[Integers], first: int) -> Integers:
-        """Labels in these shares for further rows, the `first` of them being the first-th; declined
-        ones are missing.
+        """Labels in these shares for further rows, numbered from `first` on; those of declined
+        rows are missing.
         """
         slow, differing = answers[-1], answers[0]
         for column in answers[1:-1]:

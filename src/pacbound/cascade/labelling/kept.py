@@ -322,7 +322,7 @@ class _Gathering:
 
 
 class ByLabel:
-    """What is told of a row is its label: the number of a class, MISSING where there is none."""
+    """Rows are told their label: the number of a class, MISSING where there is none."""
 
     what, several = "label", "labels"
 
@@ -330,30 +330,30 @@ class ByLabel:
         self._rows = rows
 
     def nothing(self, count: int) -> Told:
-        """As many rows of which nothing is told."""
+        """`count` rows without a label."""
         return np.full((count, 1), MISSING)
 
     def known(self, told: Told) -> NDArray[np.bool_]:
-        """What of it is there."""
+        """Which rows have a label."""
         return np.asarray(told != MISSING)
 
     def read(self, labels: Any, name: str = "labels", start: int = 0) -> Told:
-        """What was told, as it is kept."""
+        """Labels, in the form in which they are kept."""
         values = labels if isinstance(labels, Values) else values_of(labels, name)
         return self._rows.vocabulary.codes(values, name, start)[:, None]
 
     def listed(self, told: Told) -> list[Any]:
-        """What was told, for people and files; None where nothing was."""
+        """The labels given so far, for people and files; None where there is none."""
         names = [*self._rows.vocabulary, None]
         return [names[code] for code in told[:, 0].tolist()]
 
     def named(self, told: Told) -> str:
-        """What was told of one row, for messages."""
+        """The label of one row, for messages."""
         (found,) = self.listed(told)
         return "none" if found is None else repr(found)
 
     def unlisted(self, values: Sequence[Any]) -> Told:
-        """What a file lists, as it is kept."""
+        """Labels of a file, in the form in which they are kept."""
         return self.read(list(values))
 
     def outcomes(self, places: Integers, told: Told) -> Integers:
@@ -361,12 +361,12 @@ class ByLabel:
         return joint_outcome(self._answers(places), told[:, 0])
 
     def for_good(self, places: Integers, told: Told) -> Integers:
-        """The same if nothing more is told."""
+        """The same if no more labels come."""
         answers = self._answers(places)
         return joint_outcome(answers, np.where(told[:, 0] == MISSING, answers[-1], told[:, 0]))
 
     def open(self, places: Integers, told: Told) -> NDArray[np.bool_]:
-        """At which exits more could be told; (exits, rows)."""
+        """At which exits a label could still matter; (exits, rows)."""
         return np.asarray(self._rows.differ[:, places] & (told[:, 0] == MISSING))
 
     def imagined(self, order: Integers, told: Told, declined: int) -> Imagined:
@@ -379,8 +379,8 @@ class ByLabel:
 
 
 class ByQuality:
-    """What is told of a row is the quality of each model's answer, from 0 to 1, NaN where it is
-    missing: some may come before the others.
+    """Rows are told the quality of each model's answer, from 0 to 1, NaN where it is missing: some
+    may come before the others.
     """
 
     what, several = "quality", "grades"
@@ -389,15 +389,15 @@ class ByQuality:
         self._rows, self._graded, self._models = rows, graded, rows.exits + 1
 
     def nothing(self, count: int) -> Told:
-        """As many rows of which nothing is told."""
+        """`count` rows without a grade."""
         return np.full((count, self._models), nan)
 
     def known(self, told: Told) -> NDArray[np.bool_]:
-        """What of it is there."""
+        """Which answers have a grade."""
         return ~np.isnan(told)
 
     def read(self, quality: Any, name: str = QUALITY, start: int = 0) -> Told:
-        """What was told, as it is kept: a column for each model, or the slow one's alone."""
+        """Grades as they are kept: a column for each model, or the slow one's alone."""
         columns = quality if isinstance(quality, Mapping) else None
         if columns is None:
             found = quality_columns(quality)
@@ -408,14 +408,14 @@ class ByQuality:
         return np.column_stack(read if len(read) > 1 else [1.0 - read[0], read[0]])
 
     def listed(self, told: Told) -> list[Any]:
-        """The labels given so far, for people and files; None where there is none."""
+        """The grades given so far, for people and files; None where there is none."""
         return [
             None if all(map(isnan, row)) else tuple(None if isnan(one) else one for one in row)
             for row in told.tolist()
         ]
 
     def named(self, told: Told) -> str:
-        """What was told of one row, for messages: grades on the scale."""
+        """The grades of one row, on their scale, for messages."""
         worst, best = self._graded.scale
         return ", ".join(
             "none" if isnan(one) else f"{worst + one * (best - worst):g}"
@@ -423,7 +423,7 @@ class ByQuality:
         )
 
     def unlisted(self, values: Sequence[Any]) -> Told:
-        """What a file lists, as it is kept."""
+        """Grades of a file, in the form in which they are kept."""
         return np.array(values, dtype=np.float64).reshape(-1, self._models)
 
     def outcomes(self, places: Integers, told: Told) -> Integers:
@@ -431,11 +431,11 @@ class ByQuality:
         return joint_of(self._at_exits(places, told))
 
     def for_good(self, places: Integers, told: Told) -> Integers:
-        """The same if nothing more is told."""
+        """The same if no more grades come."""
         return joint_of(FOR_GOOD[self._at_exits(places, told)])
 
     def open(self, places: Integers, told: Told) -> NDArray[np.bool_]:
-        """At which exits more could be told; (exits, rows)."""
+        """At which exits a grade could still matter; (exits, rows)."""
         return self._at_exits(places, told) > ONLY_SLOW
 
     def imagined(self, order: Integers, told: Told, declined: int) -> Imagined:
@@ -486,8 +486,9 @@ class SessionDocument:
     undone: tuple[tuple[int, Class | Qualities | None], ...]
 
     def save(self, path: str | os.PathLike[str], *, by_hand: bool = False) -> None:
-        """Write it to `path`, unless another session is there, or one that knows more. Only who
-        labels by hand, and holds the lock all the time, may have taken back what is unused there.
+        """Write it to `path`, unless another session is there, or one with more labels. Only a
+        caller who labels `by_hand`, and holds the lock all the time, may have taken back labels
+        that are unused there.
         """
         body = self._body()
         with locked(path, wait=True):
@@ -506,8 +507,8 @@ class SessionDocument:
 
     @classmethod
     def read_used(cls, path: str | os.PathLike[str]) -> SessionDocument:
-        """The session in `path`, in which nothing may be taken back. What may be is used from now
-        on, in the file too; but left out if whoever may take it back holds the lock.
+        """The session in `path`. Labels that could still be taken back are used from now on, in the
+        file too; they are left out if the process that may take them back holds the lock.
         """
         found = cls.read(path)
         if not found.unused:
@@ -521,7 +522,7 @@ class SessionDocument:
             return replace(found, unused=())
 
     def used(self) -> SessionDocument:
-        """The session with what may still be taken back as told for good."""
+        """The session in which no label can be taken back any more."""
         told = {row: label for row, label in self.unused if label is not None}
         declined = [row for row in self.declined if row not in told]
         declined += [row for row, label in self.unused if label is None]
@@ -627,7 +628,7 @@ def _json(label: Class | Qualities | None) -> Json:
 
 
 def _labels(reader: Reader, key: str, graded: Graded | None) -> list[Any]:
-    """What was told: classes, or qualities."""
+    """The labels in a file: classes, or qualities."""
     found = reader.raw(key)
     if not isinstance(found, list) or not all(_is_told(each, graded) for each in found):
         what = "numbers and names" if graded is None else "lists of numbers from 0 to 1"
@@ -636,7 +637,7 @@ def _labels(reader: Reader, key: str, graded: Graded | None) -> list[Any]:
 
 
 def _is_told(found: Any, graded: Graded | None) -> bool:
-    """Whether it can be what was told of a row: a class, or the quality of each model's answer."""
+    """Whether it can be the label of a row: a class, or the quality of each model's answer."""
     if graded is None:
         return type(found) in (int, str)
     return isinstance(found, list) and all(
@@ -647,7 +648,7 @@ def _is_told(found: Any, graded: Graded | None) -> bool:
 def _last_told(
     body: Reader, key: str, graded: Graded | None
 ) -> tuple[tuple[int, Class | Qualities | None], ...]:
-    """Rows in order, each with what was told of it last, None if declined."""
+    """Rows in order, each with its last label, None if declined."""
     found = body.raw(key)
     if not isinstance(found, list) or not all(
         isinstance(each, list)

@@ -272,7 +272,7 @@ class LabelSession:
     @one_at_a_time
     def qualities(self) -> dict[int, Qualities]:
         """The qualities so far, from 0 to 1, by the numbers of their rows: of each model's answer,
-        None where it was not told.
+        None where it was not given.
         """
         return {} if self.graded is None else self._all_told()
 
@@ -427,20 +427,20 @@ class LabelSession:
         return self._take(numbers, told, name)
 
     def _of_own_kind(self, labels: Any, quality: Any) -> tuple[Any, str]:
-        """What was told, and its name, if it is what the session is told."""
+        """The labels or qualities that were passed, and their name, if the session takes these."""
         if self.graded is None and quality is not None:
             raise InvalidTypeError(
-                "This session is told labels, and quality was passed: pass labels. What a session "
-                "is told is fixed when it is made; outcome='quality' makes one of graded answers."
+                "This session takes labels, and quality was passed: pass labels. Which of the two "
+                "it takes is fixed when it is made: outcome='quality' is for graded answers."
             )
         if self.graded is not None and labels is not None:
             raise InvalidTypeError(
-                "This session is told the quality of answers, and labels were passed: pass "
-                "quality=, by name. What a session is told is fixed when it is made."
+                "This session takes the quality of answers, and labels were passed: pass "
+                "quality=, by name. Which of the two it takes is fixed when it is made."
             )
         given, name = (labels, "labels") if self.graded is None else (quality, QUALITY)
         if given is None:
-            raise InvalidTypeError(f"{name} is missing: pass what is told of each row.")
+            raise InvalidTypeError(f"{name} is missing: pass one for each row.")
         return given, name
 
     @one_at_a_time
@@ -548,7 +548,7 @@ class LabelSession:
         """
         if not self._unused:
             raise InvalidValueError(
-                "There is nothing to undo: no label was told since the session was last looked at "
+                "There is nothing to undo: no label came since the session was last looked at "
                 "(progress, done, ask, forecast, tally, certificate), saved or copied. A label "
                 "that was used stays: one that is changed after its effect was seen voids the "
                 "guarantee."
@@ -561,7 +561,7 @@ class LabelSession:
         return self._rows.numbers[places]
 
     def _last_told(self, places: Integers) -> list[tuple[int, Class | Qualities | None]]:
-        """Rows with what was told last of each, None if it was declined."""
+        """Rows with the last label of each, None if it was declined."""
         told, gone = self._by_row(places, self._told), self._is_declined[places].tolist()
         return [
             (row, None if is_gone else label)
@@ -692,8 +692,8 @@ class LabelSession:
 
     @one_at_a_time
     def _save_undoable(self, path: str | os.PathLike[str]) -> None:
-        """`save`, after which the last label may still be taken back: only for who holds the lock
-        of the file from before until after the session, because nobody else sees it till then.
+        """`save`, after which the last label may still be taken back: only for a caller that holds
+        the lock of the file during the whole session, so that nobody else sees that label.
         """
         del self._unused[:-1]
         self._document().save(path, by_hand=True)
@@ -839,9 +839,9 @@ class LabelSession:
             at, what = differing[0], self._by.what
             old, new = (self._by.named(part[at : at + 1]) for part in (before, told))
             raise InvalidValueError(
-                f"Row {numbers[at]} has the {what} {old}, and {new} was told ({differing.size} "
-                f"such rows). A {what} is told once: one that is changed after its effect was seen "
-                "voids the guarantee. Nothing was taken in."
+                f"Row {numbers[at]} has the {what} {old}, and now {new} was passed "
+                f"({differing.size} such rows). A {what} is final: one that is changed after its "
+                "effect was seen voids the guarantee. Nothing was taken in."
             )
 
     def _require_own(self, numbers: Integers, predictions: Mapping[int, Values]) -> None:
@@ -859,7 +859,7 @@ class LabelSession:
 
     def _require_own_scores(self, numbers: Integers, scores: Mapping[int, Floats]) -> None:
         """Raise unless the scores of these rows are these, up to digits that were lost on the way:
-        those in the next cell pass. Of rows in which all models agree, none are known.
+        those in the next cell pass. Scores of rows in which all models agree are not kept.
         """
         places, rows = self._places(numbers), self._rows
         grid = grid_of(rows.exits)
@@ -881,7 +881,7 @@ class LabelSession:
             evidence.check_some(self._rule, rows.tally.rows, name)
 
     def _change(self, places: Integers, told: Told, declined: NDArray[np.bool_]) -> None:
-        """Tell rows more than before, or decline them."""
+        """Give rows a label, or more grades, or decline them."""
         before = self._told[places]
         self._unused.append((places, before, self._is_declined[places]))
         self._recount(places, told, declined)
@@ -982,7 +982,7 @@ def _graded(outcome: Any, rows: Mapping[str, Any], bound: Any) -> Graded | None:
     for name, what in GRADING.items():
         if rows.get(name) is not None:
             raise InvalidTypeError(
-                f"{name} says {what} of graded answers, and this session is told labels: pass "
+                f"{name} says {what} of graded answers, and this session takes labels: pass "
                 "outcome='quality', or leave it out."
             )
     return None
@@ -991,8 +991,8 @@ def _graded(outcome: Any, rows: Mapping[str, Any], bound: Any) -> Graded | None:
 def require_as_graded(
     graded: Graded | None, given: Mapping[str, Any], path: str | os.PathLike[str]
 ) -> None:
-    """Raise if options say something else than the file of a session about how answers are graded;
-    what is not said is as in the file.
+    """Raise if options about grading differ from what the file of a session says; an option that is
+    left out is as in the file.
     """
     said = {name: value for name, value in given.items() if name in GRADING and value is not None}
     if graded is None:

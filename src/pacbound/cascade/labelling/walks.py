@@ -161,8 +161,8 @@ class SessionWalks:
 
     def steps(self, best: CascadeDecision, cells: Integers, open_: NDArray[np.bool_]) -> Integers:
         """The step of the path with the best possible end at which each row begins to count, -1 for
-        one that counts at none of its steps down to that end; `open_` are the exits at which more
-        could be told of it.
+        one that counts at none of its steps down to that end; `open_` are the exits at which a
+        label could still matter.
         """
         if best.cells is None:
             return np.full(len(cells), -1)

@@ -603,7 +603,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
 
 
 def _graded_conflict(tally: Tally, wishes: Values) -> str | None:
-    """What of that which was asked for does not go with graded answers, in a sentence."""
+    """Which option cannot be combined with graded answers, in a sentence."""
     if tally.graded is None:
         return None
     if wishes["bound"] == "product":
@@ -635,7 +635,7 @@ def _small(
 
 
 def _small_conflict(tally: Tally, wishes: Values) -> str | None:
-    """What does not go with leaving out small groups, in a sentence."""
+    """Why small groups cannot be left out here, in a sentence."""
     if wishes["small_groups"] == "leave-out" and tally.scope == "overlapping-groups":
         return (
             "small_groups='leave-out' needs groups that do not overlap: how many rows one has says "
@@ -645,7 +645,7 @@ def _small_conflict(tally: Tally, wishes: Values) -> str | None:
 
 
 def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
-    """What of that which was asked for does not go with the tally, in a sentence."""
+    """Which option cannot be combined with the tally, in a sentence."""
     shared, greedy = wishes["group_thresholds"], wishes["method"] == "greedy"
     if tally.scope == "top":
         if shared is not None:

@@ -275,7 +275,7 @@ def _early(certificate: CascadeCertificate, rates: Sequence[float]) -> tuple[str
 
 
 def _change(certificate: CascadeCertificate, lost: float) -> str:
-    """What becomes of the error, or of the quality: at most so, if labels are missing."""
+    """How the error, or the quality, changes; a bound on it if labels are missing."""
     graded, open_ = certificate.graded is not None, bool(certificate.unlabelled.exiting)
     what, worse, better = (
         ("the quality", "falls", "rises") if graded else ("the error", "rises", "falls")

@@ -735,7 +735,7 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
 
 
 def _require_fitting(outcome: Any, task: Task, **labels: Any) -> None:
-    """Raise unless the outcome is one, and goes with the task and with what labels alone take."""
+    """Raise unless the outcome is known, and fits the task and the options for labels."""
     if outcome not in ("forks", "labels"):
         raise InvalidValueError(f'outcome={outcome!r}: expected "forks" or "labels".')
     for name in (name for name, value in labels.items() if value and outcome == "forks"):

@@ -302,8 +302,8 @@ def _keeps_something_back(kind: type) -> bool:
 
 
 def _where_installed(thing: Any, name: str) -> tuple[str, ...]:
-    """The installed module that has a thing under a name: that of NumPy's and SciPy's functions is
-    not said by the function.
+    """The installed module that has a thing under a name; functions of NumPy and SciPy do not say
+    theirs.
     """
     said = getattr(thing, "__module__", None) or type(thing).__module__
     for module in (said, "numpy", "scipy.special"):

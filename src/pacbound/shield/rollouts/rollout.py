@@ -34,8 +34,8 @@ _OBSERVATION = "observation/"
 
 @dataclass
 class RolloutRow:
-    """What is recorded of one rollout: a line of `Rollouts`, where each entry is explained. Without
-    more, a rollout that is lost.
+    """What is recorded of one rollout: a line of `Rollouts`, where each entry is explained. The
+    defaults are those of a lost rollout.
     """
 
     seed: int

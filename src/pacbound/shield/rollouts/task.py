@@ -258,8 +258,8 @@ class Task:
         return danger
 
     def readings_of(self, seed: int) -> Latch | None:
-        """What reads the dangers of one rollout as a shield does, and never fires but where reading
-        fails; None if there is no danger model.
+        """A latch that reads the dangers of one rollout as a shield does, and fires only if a
+        reading fails; None if there is no danger model.
         """
         return None if self.danger is None else Latch(self.danger_of(seed), np.inf)
 
@@ -292,8 +292,8 @@ class Task:
         return bool(self.success(world.env, info))
 
     def plan(self) -> dict[str, Json]:
-        """What tells this task from others, to be written down. Parts of which nothing can tell
-        that are listed.
+        """What tells this task from others, for a file. It lists the parts that cannot be
+        compared.
         """
         told = {part: self._identity_of(part) for part in self._parts}
         names = {part: f"{self._name_of(part)} {known or ''}" for part, known in told.items()}
@@ -308,7 +308,7 @@ class Task:
 
     @property
     def _parts(self) -> list[str]:
-        """Those that tell the task from others; without `unsafe` the environment says it."""
+        """The parts that tell the task from others; without `unsafe` the environment decides."""
         return [part for part in PARTS if part != "unsafe" or self.unsafe is not None]
 
     def _identity_of(self, part: str) -> str | None:

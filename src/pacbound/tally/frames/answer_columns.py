@@ -125,7 +125,7 @@ class AnswerColumns:
             self._see(column, list(self._read(column, table)))
 
     def _state(self) -> nw.Expr:
-        """What labels are held against of each row, in one number."""
+        """What the label of each row is compared with, in one number."""
         right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
         state = one_where(right > 0) * _RIGHT + one_where(self.unlabelled) * -_LABELLED + _LABELLED
         if self._gaps:
@@ -153,8 +153,8 @@ class AnswerColumns:
                     evidence.met[bool(state & _DIFFER)].slow[found] += rows
 
     def _see_label(self, found: Class, state: int, rows: int) -> None:
-        """Count a label that equals none of the predictions of its row, where that matters, that
-        only an exit predicts, or that the slow model does.
+        """Count a label by who predicts it in its row: nobody, where that matters, only an exit, or
+        the slow model.
         """
         evidence = self._evidence
         if not self.agree:
@@ -240,7 +240,7 @@ class AnswerColumns:
         self, decided: Sequence[tuple[Sequence[str], int]], otherwise: int
     ) -> list[nw.Expr]:
         """For every model but the last, what its answer does in place of the last one's: the number
-        of the first of what is decided whose facts all hold.
+        of the first case of `decided` whose facts all hold.
         """
         *right, old_right = (one_where(right) == 1 for right in self.right)
         *missing, no_old = self.missing

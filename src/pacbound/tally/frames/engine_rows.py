@@ -59,7 +59,7 @@ _NOT_A_FLAG: Final = -2.0
 
 @dataclass(frozen=True)
 class Flag:
-    """A column whose value is 1, 0, or below 0 what is wrong with it."""
+    """A column of 1 and 0; a number below 0 says what is wrong with a value."""
 
     frame: Frame
     column: str
@@ -172,7 +172,7 @@ def _equal_width_key(score: nw.Expr, n_bins: int) -> nw.Expr:
 
 
 def _conditions(score: nw.Expr, grid: GivenBins | AtomBins) -> list[nw.Expr]:
-    """What must hold for a score to be beyond each cell; whoever is beyond one is beyond those
+    """What must hold for a score to be beyond each cell; a score beyond one is beyond those
     before it. An edge that is a cell of its own is entered at it, and left beyond it.
     """
     if isinstance(grid, AtomBins):
@@ -306,8 +306,8 @@ class EngineRows:
     ) -> KeyCounts:
         """How many rows have each combination of the keys, each of which takes the memory of all
         `outcomes`. What an engine would hand back beyond `MOST_ENTRIES` is refused; files that can
-        be read in order are not, and neither are frames that are loaded. A `frame` may stand for
-        these rows that was made of them.
+        be read in order are not, and neither are frames that are loaded. A `frame` that was
+        made of these rows may be passed for them.
         """
         rows = self.frame if frame is None else frame
         if not self._is_bounded:
@@ -377,7 +377,7 @@ class EngineRows:
         return number(self._as_it_is, self._columns[slot])
 
     def count_plain(self, keys: Mapping[str, nw.Expr]) -> KeyCounts:
-        """The counts of keys that no comparison is in, so that NaN may stay what it is."""
+        """The counts of keys without a comparison, so that NaN stays NaN."""
         return counted(self._as_it_is, keys)
 
     @cached_property

@@ -320,8 +320,8 @@ class KeyedRows:
         return nw.col(self.named[role]).str.contains(_NO_NAME)
 
     def _tallied(self, role: str, keys: Sequence[str], *sums: str) -> Frame:
-        """How many rows have each name, and the sums of other columns over them; what a name is
-        not, as numbers.
+        """How many rows have each name, and the sums of other columns over them; and how many rows
+        have no name, a strange one, or one that is there twice.
         """
         name, many = nw.col(self.named[role]), nw.col(_ROWS)
         named = self.frame.select(*keys, *sums).group_by(*keys)
@@ -338,7 +338,7 @@ class KeyedRows:
         name = self._slots[role].name
         if seen.sums[_NULL]:
             raise InvalidValueError(
-                f"{name} has {seen.sums[_NULL]} values that are no names: missing ones (null or "
+                f"{name} has {seen.sums[_NULL]} values that are not names: missing ones (null or "
                 "NaN), numbers that are not whole or not below 2**53, or text that ends in NUL. "
                 "Expected an integer or a string in every row: name the missing ones."
             )

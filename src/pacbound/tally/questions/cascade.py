@@ -221,7 +221,7 @@ class CascadeQuestion(Question):
 
     def known_again_by(self, counts: Integers, width: int) -> Integers:
         """How often which exits differ from the slow model: it needs no label, and stays when one
-        comes. Graded rows are told by their number: which outcomes they have, coins say.
+        comes. Graded rows are known by their number alone: coins decide their outcomes.
         """
         if self.graded is not None:
             return np.asarray(counts.sum(axis=1, keepdims=True))

@@ -179,9 +179,9 @@ def _refuse_wrong(rows: EngineRows, frame: Any, counts: KeyCounts, groups: Seque
         number = counts.rows_where(found == code)
         if code == _NAMELESS:
             raise InvalidValueError(
-                f"{rows.name('rollout')} has {number} values that are no names: missing ones (null "
-                "or NaN), numbers that are not whole or not below 2**53, or text that ends in NUL. "
-                "Expected an integer or a string in every row: name the missing ones."
+                f"{rows.name('rollout')} has {number} values that are not names: missing ones "
+                "(null or NaN), numbers that are not whole or not below 2**53, or text that ends "
+                "in NUL. Expected an integer or a string in every row: name the missing ones."
             )
         row = rows.first_where(frame, _interval_keys(frame, groups)["wrong"], code, _BY)
         if code in (_LOWEST, _HIGHEST):

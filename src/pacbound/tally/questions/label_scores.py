@@ -202,8 +202,8 @@ def _require_told_apart(names: Sequence[str], label: str | None) -> None:
     """Refuse columns of which two are for one label, or one is the label itself."""
     if label in names:
         raise InvalidValueError(
-            f"label and one column of probability are both {label!r}, so that it would be sure of "
-            "itself: name the column of the true labels."
+            f"label and one column of probability are both {label!r}: name the column of the true "
+            "labels."
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
