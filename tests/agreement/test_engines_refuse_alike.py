@@ -12,6 +12,7 @@ from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.classes import ALL_PREDICT
 
 Engine: TypeAlias = Callable[[Any], Any]
 
@@ -89,7 +90,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "missing predictions": (
         _table(c=THREE, p=[1, None, 3], y=[1, None, None]),
         ANSWER,
-        "p has 1 missing values (null or NaN): every model must predict every row.",
+        f"p has 1 missing values (null or NaN): {ALL_PREDICT}.",
     ),
     "missing labels": (
         _table(c=THREE, p=[1, 2, 3], y=[1, None, None]),
@@ -110,7 +111,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "NaN as prediction and label": (
         _table(c=THREE, p=[1.0, nan, nan], y=[1.0, nan, 3.0]),
         ANSWER,
-        "p has 2 missing values (null or NaN): every model must predict every row.",
+        f"p has 2 missing values (null or NaN): {ALL_PREDICT}.",
     ),
     "missing names": (
         _table(c=THREE, p=["a", "b", "c"], y=["a", None, "b"]),
@@ -164,7 +165,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no prediction by either model": (
         _table(c=THREE, p=[1, None, None], q=[1, None, 3], y=[1, None, 3]),
         CASCADE,
-        "p has 2 missing values (null or NaN): every model must predict every row.",
+        f"p has 2 missing values (null or NaN): {ALL_PREDICT}.",
     ),
     "a lost rollout that is safe": (
         _table(c=[-inf, 0.6, -inf], u=[False, True, True]),

@@ -294,6 +294,22 @@ def test_a_cascade_of_joined_tables_is_applied_to_what_the_fast_model_says(tmp_p
     ]
 
 
+def test_a_model_without_an_answer_is_counted_as_the_message_says(tmp_path: Path) -> None:
+    fast = [{"id": n, "said": "a", "sure": 0.9, "truth": "a"} for n in range(60)]
+    slow = [{"id": n, "said": "a"} for n in range(60)]
+    asked: dict[str, Any] = {"id": "id", "xi": 0.2, "delta": 0.1}
+
+    def made(slow: list[dict[str, Any]]) -> Any:
+        data = (lines(tmp_path / "fast.jsonl", fast), lines(tmp_path / "slow.jsonl", slow))
+        return certify_cascade("sure", "said", "truth", data=data, **asked)
+
+    with pytest.raises(InvalidValueError, match="for a cascade write a class of its own"):
+        made(slow[:-1])
+    with pytest.raises(InvalidValueError, match="such as 'no answer' or -1"):
+        made([*slow[:-1], {"id": 59, "said": None}])
+    assert made([*slow[:-1], {"id": 59, "said": "no answer"}]).gains_and_losses() == (1, 0)
+
+
 def test_tables_of_a_cascade_without_an_id_are_refused_with_the_remedy(tmp_path: Path) -> None:
     tables, _ = models(2)
     paths = [lines(tmp_path / f"{m}.jsonl", table) for m, table in enumerate(tables)]

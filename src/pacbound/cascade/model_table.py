@@ -18,7 +18,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Paths
 from pacbound.sources.values import MISSING, Values
 from pacbound.stats.arguments import whole_number
-from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.classes import ALL_PREDICT, ClassRule, Evidence, Vocabulary
 from pacbound.tally.coins import Graded, coins, tossed_sign
 from pacbound.tally.columns import (
     QUALITY,
@@ -36,7 +36,6 @@ from pacbound.tally.columns import (
 from pacbound.tally.count import Counting
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
-    ALL_PREDICT,
     CASCADE,
     TWO_MODELS,
     label_column,

@@ -30,9 +30,8 @@ from pacbound.sources.opening import listed_files, open_tables, refuse_copies
 from pacbound.sources.paths import Paths, format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
-from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.classes import ALL_PREDICT, ClassRule, Vocabulary
 from pacbound.tally.columns import Rows, Slot, wanted
-from pacbound.tally.questions.cascade import ALL_PREDICT
 from pacbound.tally.returned_labels import ROW
 
 Mask = NDArray[np.bool_]

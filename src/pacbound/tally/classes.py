@@ -66,6 +66,11 @@ EVERY_ROW_HAS_ONE: Final = (
     "every row needs its class. To drop rows because their class is missing voids the guarantee, "
     "unless that has nothing to do with the class."
 )
+# Said of a row without a prediction.
+ALL_PREDICT: Final = (
+    "every model must predict every row. If one gave no answer, write that as a class of its own, "
+    "such as 'no answer' or -1"
+)
 _LOOKS_MISSING: Final = "usually a code for a missing value"
 _NOT_LISTED: Final = "not one of the classes that were listed"
 _HALF: Final = "text with half a character, which was decoded wrongly"

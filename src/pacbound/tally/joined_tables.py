@@ -128,8 +128,9 @@ class JoinedTables:
                     raise InvalidValueError(
                         f"{len(lacking)} of {len(here)} ids of {table.name} are not in "
                         f"{against.name}, such as {_some(lacking)}: compare models on the same "
-                        "rows. Where a model gave no answer, keep its row and leave the answer "
-                        "empty: pacbound says how it counts."
+                        "rows. If one gave no answer, keep its row: what is empty counts against "
+                        "the new model of a comparison; for a cascade write a class of its own, "
+                        "such as 'no answer' or -1."
                     )
         return [[places[key] for key in found[0]] for places in found]
 

@@ -18,6 +18,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import (
+    ALL_PREDICT,
     EVERY_ROW_HAS_ONE,
     MOST_CLASSES,
     Class,
@@ -336,8 +337,7 @@ class AnswerColumns:
             missing = self._missing[column.name]
             if missing:
                 raise InvalidValueError(
-                    f"{column.name} has {missing} missing values (null or NaN): every model must "
-                    "predict every row."
+                    f"{column.name} has {missing} missing values (null or NaN): {ALL_PREDICT}."
                 )
 
 

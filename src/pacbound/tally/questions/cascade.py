@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.classes import ALL_PREDICT, ClassRule, Vocabulary
 from pacbound.tally.coins import COIN, Graded, not_preferred, tossed_differences
 from pacbound.tally.columns import (
     QUALITY,
@@ -56,9 +56,6 @@ LABELLED_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
 EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
 
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
-
-# Said of a row without a prediction.
-ALL_PREDICT = "every model must predict every row"
 
 # What the coin of a graded row says of an exit, at worst and at best where a quality is missing:
 # unlabelled is anything, may_lose a loss or nothing, may_gain nothing or a gain.
