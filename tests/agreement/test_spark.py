@@ -4,6 +4,7 @@ words; and that no setting of a session changes a count.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 from pacbound.sources.engines.spark import explained
 from pacbound.tally import classes
 from pacbound.tally.frames import answer_columns, counting, engine_rows
+from pacbound.tally.questions import cascade
 
 pytestmark = pytest.mark.slow
 
@@ -107,13 +109,37 @@ def _jobs(spark: Any, group: str) -> Iterator[Callable[[], int]]:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
+@contextmanager
+def _times_read(spark: Any, group: str) -> Iterator[Callable[[], int]]:
+    """How often the rows of files were read: what executors keep is read in whole batches, which
+    are few.
+    """
+    context = spark.sparkContext
+    scala = context._jsc.sc()
+
+    def read() -> int:
+        scala.listenerBus().waitUntilEmpty()
+        tracker = context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = {stage for job in jobs for stage in job.stageIds}
+        store = scala.statusStore()
+        return int(sum(store.lastStageAttempt(stage).inputRecords() for stage in stages) // N)
+
+    context.setJobGroup(group, group)
+    try:
+        yield read
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
 @pytest.mark.parametrize("case", QUESTIONS)
-def test_rows_are_read_once_and_classes_once_more(spark: Any, case: str) -> None:
+def test_rows_are_read_once_and_classes_once_more(spark: Any, tmp_path: Path, case: str) -> None:
     question, columns, passes = QUESTIONS[case]
-    frame = spark.createDataFrame(TABLE)
-    with _jobs(spark, case) as jobs:
+    parquet.write_table(TABLE, tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    with _times_read(spark, case) as times:
         counted = Tally.count(question, data=frame, **columns)
-        assert jobs() == passes
+        assert times() == passes
     assert counted == _from_arrays(question, columns)
 
 
@@ -204,34 +230,75 @@ def test_a_column_of_ids_is_no_column_of_classes_in_any_engine(
         )
 
 
-def test_more_joint_cells_than_may_come_back_are_refused_with_the_way_out(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
+GRADED: dict[str, Any] = {
+    "confidence": ["c", "d"],
+    "quality": ["e", "f", "d"],
+    "row_ids": "at",
+}
+MANY: dict[str, tuple[dict[str, Any], tuple[int, int], str]] = {
+    "combinations": (THREE, (1_000, 10**6), "c, d were met in more than 1,000 combinations"),
+    "cells": (THREE, (2_500, 6_000), "c, d were met in 2,000 joint cells:"),
+    "cells of groups": (
+        {**THREE, "groups": "group"},
+        (2_500, 6_000),
+        "c, d were met in 2,000 joint cells in 3 groups:",
+    ),
+    "grades": (GRADED, (2_500, 6_000), "c, d were met in 2,000 joint cells:"),
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_more_cells_than_may_come_back_are_refused_and_the_remedy_works(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    outcomes = len(_from_arrays("cascade", THREE).outcomes)
-    monkeypatch.setattr(engine_rows, "MOST_ENTRIES", 300 * outcomes)
-    refused = "c, d were met in more than 300 combinations .* round each confidence down to a 16th"
-    fewer = {name: np.floor(16 * ARRAYS[name]) / 16 for name in ("c", "d")}
-    coarse = TABLE.drop(["c", "d"]).append_column("c", pa.array(fewer["c"]))
-    coarse = coarse.append_column("d", pa.array(fewer["d"]))
-    wide = np.random.default_rng(0).random((2, N))
-    table = TABLE.set_column(0, "c", pa.array(wide[0])).set_column(1, "d", pa.array(wide[1]))
-    for engine, data in _engines(spark, table).items():
-        with pytest.raises(InvalidValueError, match=refused):
-            Tally.count("cascade", data=data, **THREE)
-        rounded = _engines(spark, coarse)[engine]
-        assert Tally.count("cascade", data=rounded, **THREE).rows == N
+    """Confidences that know nothing of each other meet in nearly as many cells as there are
+    rows.
+    """
+    columns, (combinations, entries), refused = MANY[case]
+    monkeypatch.setattr(engine_rows, "MOST_COMBINATIONS", combinations)
+    monkeypatch.setattr(engine_rows, "MOST_ENTRIES", entries)
+    wide = dict(zip("cdf", np.random.default_rng(0).random((3, N)), strict=True))
+
+    def table(confidences: dict[str, Any]) -> Any:
+        plain = TABLE.drop(["c", "d"]).append_column("f", pa.array(wide["f"]))
+        for name, values in confidences.items():
+            plain = plain.append_column(name, pa.array(values))
+        return plain
+
+    fine = table({name: wide[name] for name in "cd"})
+    for engine, data in _engines(spark, fine).items():
+        with pytest.raises(InvalidValueError, match=refused) as caught:
+            Tally.count("cascade", data=data, **columns)
+        found = re.search(r"floor\((\d+) \* confidence\) / \1, here and in use", str(caught.value))
+        assert found is not None
+        steps = int(found[1])
+        coarse = table({name: np.floor(steps * wide[name]) / steps for name in "cd"})
+        counted = Tally.count("cascade", data=_engines(spark, coarse)[engine], **columns)
+        assert counted.rows == N
+        # As fine as it may be.
+        outcomes = len(counted.outcomes) * max(1, len(counted.groups))
+        assert (steps + 1) ** 2 * outcomes <= combinations < (2 * steps + 1) ** 2 * outcomes
     # What is loaded, and files that can be read in order, need nothing to come back.
-    assert Tally.count("cascade", data=pl.DataFrame(table), **THREE).rows == N
+    assert Tally.count("cascade", data=pl.DataFrame(fine), **columns).rows == N
+
+
+def test_four_models_come_back_in_32nds() -> None:
+    """What docs/engines.md says of the limits."""
+    three, four = (len(cascade.outcomes_of(exits)) for exits in (2, 3))
+    assert three * 1025**2 <= engine_rows.MOST_ENTRIES
+    assert engine_rows.MOST_ENTRIES // four == 472_597
+    assert 33**3 * four <= engine_rows.MOST_COMBINATIONS < 65**3 * four
 
 
 def test_groups_that_are_ids_are_named_as_too_many(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_rows, "MOST_ENTRIES", 1_000)
+    monkeypatch.setattr(engine_rows, "MOST_COMBINATIONS", 500)
     table = TABLE.append_column("id", pa.array(PLACE))
     for data in _engines(spark, table).values():
-        with pytest.raises(InvalidValueError, match="id holds so many groups that more than 500"):
-            Tally.count("calibration", data=data, **CORRECT, groups="id")
+        for question, columns in (("calibration", CORRECT), ("cascade", TWO), ("cascade", THREE)):
+            with pytest.raises(InvalidValueError, match=r"id holds so many groups that more than"):
+                Tally.count(question, data=data, **columns, groups="id")
 
 
 def test_fields_of_structs_are_columns(spark: Any) -> None:

@@ -4,7 +4,8 @@ drawn one by one before they are counted, and counts are not enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import inf, nan
@@ -54,14 +55,70 @@ class KeyCounts:
         """In how many rows the chosen combinations were seen."""
         return int(self.rows[chosen].sum())
 
+    def distinct(self, keys: Sequence[str]) -> int:
+        """How many combinations of some of the keys were seen."""
+        codes = np.zeros(len(self.rows), dtype=np.int64)
+        for key in keys:
+            column = self.keys[key]
+            plain = column.astype(np.str_) if column.dtype == object else column
+            values, places = np.unique(plain, return_inverse=True)
+            codes = np.unique(codes * len(values) + places, return_inverse=True)[1]
+        return len(np.unique(codes))
+
 
 def counted(frame: Frame, keys: Mapping[str, nw.Expr], *, most: int | None = None) -> KeyCounts:
     """How many rows have each combination of the keys; of more than `most`, one more comes back."""
+    counts = _grouped(frame, keys)
+    return _brought_back(counts if most is None else counts.head(most + 1), keys)
+
+
+def counted_if(
+    frame: Frame,
+    keys: Mapping[str, nw.Expr],
+    few_enough: Callable[[int, int], None],
+    *,
+    by: Sequence[str],
+    most: int,
+) -> KeyCounts:
+    """The same, if `few_enough` does not raise: it takes the number of combinations, of which more
+    than `most` are one more, and that of the keys `by` alone. Spark is asked for these numbers
+    before a count leaves its executors.
+    """
+    counts = _grouped(frame, keys)
+    if not frame.implementation.is_spark_like():
+        found = _brought_back(counts.head(most + 1), keys)
+        few_enough(len(found.rows), found.distinct(by))
+        return found
+    with computed_once(counts) as held:
+        sizes = held.group_by(*by).agg(nw.len().alias(_ROWS))
+        size = collected(sizes.select(nw.col(_ROWS).sum(), nw.len().alias(_VALUE)))
+        few_enough(int(size[_ROWS][0] or 0), int(size[_VALUE][0]))
+        return _brought_back(held, keys)
+
+
+@contextmanager
+def computed_once(frame: Frame) -> Iterator[Frame]:
+    """A frame that is looked at more than once: Spark keeps it on its executors, and makes anew
+    what is lost.
+    """
+    if not frame.implementation.is_spark_like():
+        yield frame
+        return
+    kept = frame.to_native().persist()
+    try:
+        yield nw.from_native(kept)
+    finally:
+        kept.unpersist()
+
+
+def _grouped(frame: Frame, keys: Mapping[str, nw.Expr]) -> Frame:
     # Named before they are grouped by: some engines cast inside an aggregation with a warning, or
     # not at all.
-    named = _named(frame, keys)
-    counts = named.group_by(*keys).agg(nw.len().alias(_ROWS))
-    found = collected(counts if most is None else counts.head(most + 1))
+    return _named(frame, keys).group_by(*keys).agg(nw.len().alias(_ROWS))
+
+
+def _brought_back(counts: Frame, keys: Iterable[str]) -> KeyCounts:
+    found = collected(counts)
     return KeyCounts({name: found[name] for name in keys}, found[_ROWS].astype(np.int64))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isinf, nan
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -31,7 +31,13 @@ from pacbound.tally.columns import (
     stored,
 )
 from pacbound.tally.frames.answer_columns import AnswerColumns, ClassFlag
-from pacbound.tally.frames.counting import KeyCounts, collected, counted, extreme
+from pacbound.tally.frames.counting import (
+    KeyCounts,
+    collected,
+    counted,
+    counted_if,
+    extreme,
+)
 from pacbound.tally.frames.opening import (
     Frame,
     is_boolean,
@@ -267,7 +273,9 @@ _SWAPPED: Final = -20.0
 _FRACTION: Final = inf
 
 
-# The numbers of a tally that may come back from an engine: 256 MB of integers.
+# The combinations of keys that may come back from an engine: 168 MB for four models.
+MOST_COMBINATIONS: Final = 2**22
+# The numbers of the tally that they become: 256 MB of integers.
 MOST_ENTRIES: Final = 2**25
 
 
@@ -304,19 +312,26 @@ class EngineRows:
     def count(
         self, keys: Mapping[str, nw.Expr], *, outcomes: int = 2, frame: Frame | None = None
     ) -> KeyCounts:
-        """How many rows have each combination of the keys, each of which takes the memory of all
-        `outcomes`. What an engine would hand back beyond `MOST_ENTRIES` is refused; files that can
-        be read in order are not, and neither are frames that are loaded. A `frame` that was
+        """How many rows have each combination of the keys. More than `MOST_COMBINATIONS` of them
+        are refused, and so are cells whose counts of all `outcomes` are more than `MOST_ENTRIES`;
+        not of files that can be read in order, nor of frames that are loaded. A `frame` that was
         made of these rows may be passed for them.
         """
         rows = self.frame if frame is None else frame
-        if not self._is_bounded:
+        kinds = {key: self._slots[key].kind for key in keys if key in self._slots}
+        # One score alone has few enough cells in every grid.
+        joint = "name" in kinds.values() or [*kinds.values()].count("number") > 1
+        if not self._is_bounded or not joint:
             return counted(rows, keys)
-        most = MOST_ENTRIES // max(2, outcomes)
-        counts = counted(rows, keys, most=most)
-        if len(counts.rows) > most:
-            self._refuse_many(counts, most)
-        return counts
+
+        def few_enough(combinations: int, cells: int) -> None:
+            if combinations > MOST_COMBINATIONS:
+                said = f"more than {MOST_COMBINATIONS:,} combinations of a cell and an outcome"
+                self._refuse_many(rows, keys, outcomes, said)
+            if cells * outcomes > MOST_ENTRIES:
+                self._refuse_many(rows, keys, outcomes, f"{cells:,} joint cells")
+
+        return counted_if(rows, keys, few_enough, by=[*kinds], most=MOST_COMBINATIONS)
 
     @cached_property
     def _is_bounded(self) -> bool:
@@ -324,25 +339,33 @@ class EngineRows:
             return True
         return not self.read_again and isinstance(known_frame(self._native), nw.LazyFrame)
 
-    def _refuse_many(self, counts: KeyCounts, most: int) -> None:
-        """Refuse more combinations than come back, by the columns that make them many."""
-        slots = [key for key in counts.keys if key in self._slots]
-        distinct = {slot: len(set(counts.keys[slot].tolist())) for slot in slots}
-        worst = max(distinct, key=lambda slot: distinct[slot])
-        if self._slots[worst].kind == "name":
+    def _refuse_many(
+        self, rows: Frame, keys: Mapping[str, nw.Expr], outcomes: int, said: str
+    ) -> NoReturn:
+        """Refuse what was met in too many cells, with steps of the scores that are always few
+        enough; where there are several scores, a second look counts the groups.
+        """
+        kinds = {slot: self._slots[slot].kind for slot in keys if slot in self._slots}
+        scores = [self.name(slot) for slot, kind in kinds.items() if kind == "number"]
+        named = [slot for slot, kind in kinds.items() if kind == "name"]
+        groups, steps = 1, 1
+        if named and len(scores) > 1:
+            by = {slot: keys[slot] for slot in named}
+            groups = len(counted(rows, by, most=MOST_COMBINATIONS).rows)
+        while groups * outcomes * (2 * steps + 1) ** max(1, len(scores)) <= MOST_COMBINATIONS:
+            steps *= 2
+        if named and (steps == 1 or len(scores) < 2):
             raise InvalidValueError(
-                f"{self.name(worst)} holds so many groups that more than {most:,} combinations of "
-                "a group and a score were met: expected fewer groups. Name a column with fewer "
-                "values, or count the groups in several tallies."
+                f"{self.name(named[0])} holds so many groups that {said} were met: expected fewer "
+                "groups. Name a column with fewer values, or count the groups in several tallies."
             )
-        scores = [self.name(slot) for slot in slots if self._slots[slot].kind == "number"]
-        steps = 2 ** int(np.log2(most ** (1 / len(scores)) - 1))
+        within = f" in {groups:,} groups" if named else ""
         raise InvalidValueError(
-            f"{', '.join(scores)} were met in more than {most:,} combinations of their cells: more "
-            f"are not brought back from {self.frame.implementation.value} for so many models. "
-            "Use fewer exits (design_cascade, on some of the rows, chooses models), or a coarser "
-            f"grid: round each confidence down to a {steps}th, floor({steps} * confidence) / "
-            f"{steps}, here and in use. With enough memory, pass the columns as arrays."
+            f"{', '.join(scores)} were met in {said}{within}: so many are not brought back from "
+            f"{self.frame.implementation.value}. Use fewer exits (design_cascade, on some of the "
+            "rows, chooses models), or a coarser grid: round each confidence down to a multiple of "
+            f"1/{steps}, floor({steps} * confidence) / {steps}, here and in use. With enough "
+            "memory, pass the columns as arrays."
         )
 
     def neighbours(self, keys: Mapping[str, nw.Expr], within: str, by: str) -> Frame:

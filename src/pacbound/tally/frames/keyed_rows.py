@@ -38,7 +38,7 @@ from pacbound.tally.draws import (
     require_some_kept,
     weight_too_large,
 )
-from pacbound.tally.frames.counting import counted, extreme
+from pacbound.tally.frames.counting import computed_once, counted, extreme
 from pacbound.tally.frames.engine_rows import EngineRows
 from pacbound.tally.frames.opening import (
     Frame,
@@ -507,8 +507,6 @@ def drawn_inside(
 ) -> Iterator[tuple[Any, Drawn]]:
     """The rows that are drawn, as a frame of their engine with the columns of the question; and
     what they were drawn from.
-
-    Spark keeps them on its executors while they are counted, and makes anew what is lost.
     """
     slots = stored(question.slots)
     rows = KeyedRows(native, {**slots, **draw.slots}, rule)
@@ -519,15 +517,8 @@ def drawn_inside(
     else:
         chosen, drawn = rows.by_weight(draw)
     columns = dict.fromkeys(slot.name for slot in slots.values())
-    kept = chosen.select(*columns).to_native()
-    if not chosen.implementation.is_spark_like():
-        yield kept, drawn
-        return
-    kept = kept.persist()
-    try:
-        yield kept, drawn
-    finally:
-        kept.unpersist()
+    with computed_once(chosen.select(*columns)) as kept:
+        yield kept.to_native(), drawn
 
 
 def with_coins(native: Any, question: Question) -> tuple[Any, Question]:

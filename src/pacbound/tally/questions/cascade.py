@@ -297,7 +297,7 @@ class CascadeQuestion(Question):
         keys |= {**self._group_keys(rows), **{f"exit {m}": code for m, code in enumerate(tossed)}}
         if answers is not None:
             keys["exit 0"] = answers.coded(keys["exit 0"])
-        counts = rows.count(keys)
+        counts = rows.count(keys, outcomes=len(self.outcomes))
         if answers is not None:
             answers.checked(counts, "exit 0")
         ends = np.stack([counts.numbers(f"exit {m}").astype(np.int64) for m in range(self.exits)])
