@@ -10,7 +10,16 @@ import pyarrow as pa
 import pytest
 from tests.products import standing_for
 
-from pacbound import Tally, answer_batch, calibrate, design_cascade
+from pacbound import (
+    LabelSession,
+    Monitor,
+    Tally,
+    answer_batch,
+    calibrate,
+    certify_drives,
+    certify_replacement,
+    design_cascade,
+)
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 pytestmark = pytest.mark.slow
@@ -65,6 +74,16 @@ def test_labels_are_those_that_arrays_get(spark: Any, case: str, stays: bool) ->
     found = Tally.count(question, data=spark.createDataFrame(TABLE), answers=came, **named)
     assert found == expected
     assert found.matches == expected.matches
+
+
+def test_answers_of_another_type_than_the_labels_of_the_frame_are_joined_outside(
+    spark: Any,
+) -> None:
+    empty = TABLE.append_column("y", pa.nulls(N, pa.float64()))
+    expected = Tally.count("cascade", data=pl.DataFrame(empty), answers=SOME, **CASCADE)
+    for came in (SOME, spark.createDataFrame(SOME)):
+        frame = spark.createDataFrame(empty)
+        assert Tally.count("cascade", data=frame, answers=came, **CASCADE) == expected
 
 
 def _with(table: Any, name: str, values: Any) -> Any:
@@ -132,3 +151,21 @@ def test_what_needs_arrays_says_what_to_collect(spark: Any) -> None:
     named: Any = (["c", "c"], ["fast", "slow"], "y")
     with pytest.raises(InvalidTypeError, match="collect the columns that it needs"):
         design_cascade(*named, data=frame, costs=[1, 5], xi=0.1, delta=0.1)
+    with pytest.raises(InvalidTypeError, match="collect the columns of confidence and prediction"):
+        LabelSession(["c"], ["fast", "slow"], data=frame, xi=0.1, delta=0.1)
+    monitor = Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.01)
+    with pytest.raises(InvalidValueError, match=r"no order.* sort them .* pass the columns as arr"):
+        monitor.update(frame, columns={"confidence": "c", "correct": "fast"})
+    with pytest.raises(InvalidValueError, match=r"no order.*pass a file, or a pandas or Polars"):
+        certify_drives("c", "fast", data=frame, xi=0.1, delta=0.1)
+
+
+@pytest.mark.parametrize("other", ["spark", "arrow"])
+def test_tables_of_several_models_are_joined_in_spark_first(spark: Any, other: str) -> None:
+    frame = spark.createDataFrame(TABLE)
+    data = (frame, frame if other == "spark" else TABLE)
+    said = r"join them in Spark first, old\.join\(new, \['id'\]\)"
+    with pytest.raises(InvalidTypeError, match=said):
+        certify_replacement("fast", "slow", data=data, id="id", xi=0.1, delta=0.1)
+    with pytest.raises(InvalidTypeError, match=said):
+        Tally.count("cascade", data=data, id="id", **{**CASCADE, "label": "slow"})

@@ -227,10 +227,16 @@ def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN)
             "id joins the tables of several models, and there is one table: pass data=(old, new), "
             "or for a cascade (fast, slow), or leave id out."
         )
+    ids = tuple(_names(by))
+    if any(type(one).__module__.startswith("pyspark.") for one in listed):
+        raise InvalidTypeError(
+            "id joins tables in memory, and the rows of a frame of Spark stay there: rename what "
+            f"both have, join them in Spark first, old.join(new, {list(ids)}), and pass the one "
+            "frame without id."
+        )
     tables = [_read(one, place, notation) for place, one in enumerate(listed)]
     for column, value in _conditions(where):
         tables = [table.where(column, value) for table in tables]
-    ids = tuple(_names(by))
     if len(ids) == 1 and all(table.has(_EPOCH) for table in tables) and _repeat(tables, ids[0]):
         ids = (*ids, _EPOCH)
     sources = [file_fingerprint(one) if are_paths(one) else None for one in listed]

@@ -166,8 +166,9 @@ def session_rows(
         return _of_arrays(columns, slow_confidence, reading.rule, graded)
     if not isinstance(data, (str, os.PathLike)):
         raise InvalidTypeError(
-            f"data is of type {type(data).__name__}: expected the path of one file. Pass arrays "
-            "without data."
+            f"data is of type {type(data).__name__}: expected the path of one file. Of a frame, "
+            "collect the columns of confidence and prediction, and pass them as arrays without "
+            "data."
         )
     named = {
         name: [given] if isinstance(given, str) else list(given) for name, given in columns.items()
