@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ TABLE = pa.table(
         "e": SCORE * 0.5,
         "patient": PLACE % 700,
         "at": PLACE,
+        # Two rows for each rollout: one up to a threshold, one from there on.
+        "rollout": PLACE // 2,
+        "lowest": np.where(PLACE % 2, 100 + PLACE // 2, 0),
+        "highest": np.where(PLACE % 2, 2**16 + 1, 99 + PLACE // 2),
+        "crashed": PLACE % 14 == 1,
     }
 )
 ARRAYS = {name: TABLE[name].to_numpy() for name in TABLE.column_names}
@@ -60,6 +66,9 @@ THREE: dict[str, Any] = {
     "prediction": ["fast", "middle", "slow"],
     "label": "y",
 }
+DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at"}
+WEIGHED: dict[str, Any] = {"weights": "e", "weight_bound": 1, "row_ids": "at"}
+# With how often rows are read.
 QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
     "calibration": ("calibration", CORRECT, 1),
     "calibration in groups": ("calibration", {**CORRECT, "groups": "group"}, 1),
@@ -73,8 +82,16 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
     "sets": ("sets", {"probability": ["c", "d", "e"], "label": "group"}, 2),
     "a class": ("recall", {"score": "c", "positive": "name", "positive_class": "ant"}, 2),
     "one rate": ("calibration", {"correct": "ok", "n_bins": 1, "groups": "group"}, 1),
+    "forks": (
+        "forks",
+        {"rollout": "rollout", "lowest": "lowest", "highest": "highest", "unsafe": "crashed"},
+        1,
+    ),
+    "clusters": ("calibration", {**CORRECT, **DRAWN}, 3),
+    "clusters and classes": ("cascade", {**TWO, **DRAWN}, 3),
+    "weights": ("recall", {"score": "c", "positive": "ok", **WEIGHED}, 3),
+    "coins": ("cascade", {"confidence": ["c"], "quality": ["d", "e"], "row_ids": "at"}, 3),
 }
-DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at"}
 
 
 def _from_arrays(question: str, columns: dict[str, Any]) -> Tally:
@@ -143,6 +160,31 @@ def test_rows_are_read_once_and_classes_once_more(spark: Any, tmp_path: Path, ca
     assert counted == _from_arrays(question, columns)
 
 
+# Labels that came back, to a table that has none.
+UNLABELLED = TABLE.drop(["ok", "y"]).append_column("pac_row", pa.array(PLACE))
+CAME = pa.table({"pac_row": PLACE[::-1], "ok": ARRAYS["ok"][::-1], "y": LABEL[::-1]})
+ANSWERED: dict[str, tuple[str, dict[str, Any], int]] = {
+    "answers": ("calibration", CORRECT, 3),
+    "answers and classes": ("cascade", TWO, 4),
+    "answers and clusters": ("calibration", {**CORRECT, **DRAWN}, 5),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERED)
+def test_answers_take_two_passes_more(spark: Any, tmp_path: Path, case: str) -> None:
+    question, columns, passes = ANSWERED[case]
+    parquet.write_table(UNLABELLED, tmp_path / "rows.parquet")
+    frame, came = spark.read.parquet(str(tmp_path)), CAME.select(["pac_row", _label(columns)])
+    with _times_read(spark, case) as times:
+        counted = Tally.count(question, data=frame, answers=came, **columns)
+        assert times() == passes
+    assert counted == _from_arrays(question, columns)
+
+
+def _label(columns: dict[str, Any]) -> str:
+    return str(columns.get("label", "ok"))
+
+
 def test_many_small_files_of_a_folder_are_listed_at_once(spark: Any, tmp_path: Path) -> None:
     for place in range(40):
         parquet.write_table(TABLE.slice(place * 50, 50), tmp_path / f"{place}.parquet")
@@ -180,12 +222,26 @@ def test_settings_of_the_session_change_no_count(spark: Any, tmp_path: Path, cas
     with _set(spark, **SETTINGS[case]):
         assert Tally.count("cascade", data=spark.createDataFrame(TABLE), **given) == expected
         assert Tally.count("cascade", data=folder, engine="spark", **given) == expected
-        for other in ("replacement", "sets", "a class") if case == "not ansi" else ():
-            question, columns, _ = QUESTIONS[other]
-            drawn = Tally.count(question, data=spark.createDataFrame(TABLE), **columns, **DRAWN)
-            assert drawn == _from_arrays(question, {**columns, **DRAWN})
+        if case == "not ansi":
+            _all_as_from_arrays(spark)
     assert Tally.count("cascade", data=folder, engine="polars", **given) == expected
     assert Tally.count("cascade", data=folder, **given) == expected
+
+
+def _all_as_from_arrays(spark: Any) -> None:
+    """Draws of classes; forks, clusters, weights and coins; and answers, to each of a kind."""
+    rows, unlabelled = (spark.createDataFrame(table) for table in (TABLE, UNLABELLED))
+    for case in ("replacement", "sets", "a class"):
+        question, columns, _ = QUESTIONS[case]
+        drawn = Tally.count(question, data=rows, **columns, **DRAWN)
+        assert drawn == _from_arrays(question, {**columns, **DRAWN})
+    for case in ("forks", "clusters", "weights", "coins"):
+        question, columns, _ = QUESTIONS[case]
+        assert Tally.count(question, data=rows, **columns) == _from_arrays(question, columns)
+    for question, columns, _ in ANSWERED.values():
+        came = spark.createDataFrame(CAME.select(["pac_row", _label(columns)]))
+        counted = Tally.count(question, data=unlabelled, answers=came, **columns)
+        assert counted == _from_arrays(question, columns)
 
 
 def _engines(spark: Any, table: Any) -> dict[str, Any]:
@@ -211,6 +267,31 @@ def test_dates_and_times_are_classes_nowhere(spark: Any) -> None:
             prediction=days.to_numpy(),
             label=days.to_numpy(),
         )
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati"])
+def test_times_name_no_group_no_cluster_and_no_row_in_any_time_zone(spark: Any, zone: str) -> None:
+    """As text they would be other names in every zone."""
+    hours = np.datetime64("2026-03-29T00:30:00", "us") + PLACE[:20] * np.timedelta64(1, "h")
+    plain = pa.array(hours)
+    times = {"at": plain, "utc": plain.cast(pa.timestamp("us", "UTC")), "day": plain.cast("date32")}
+    table = pa.table({**times, "c": SCORE[:20], "ok": ARRAYS["ok"][:20], "id": PLACE[:20]})
+    uses: list[Any] = [
+        {"groups": None},
+        {"row_ids": None},
+        {"clusters": None, "row_ids": "id"},
+        {"clusters": "id", "row_ids": None},
+    ]
+    with _set(spark, spark_sql_session_timeZone=zone):
+        engines = _engines(spark, table)
+        for data, name, use in product(engines.values(), times, uses):
+            named = {role: column or name for role, column in use.items()}
+            with pytest.raises(InvalidTypeError, match=f"^{name} has type .*expected integers or"):
+                Tally.count("calibration", data=data, **CORRECT, **named)
+    for use in uses:
+        passed = {role: hours if column is None else PLACE[:20] for role, column in use.items()}
+        with pytest.raises(InvalidTypeError, match=r"has dtype datetime64.*expected integers or"):
+            Tally.count("calibration", SCORE[:20], ARRAYS["ok"][:20], **passed)
 
 
 def test_a_column_of_ids_is_no_column_of_classes_in_any_engine(

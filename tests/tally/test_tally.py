@@ -20,6 +20,7 @@ from pacbound.errors import (
 from pacbound.tally import EqualWidthBins, table
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.question import Judged, in_order
 from pacbound.tally.table import CountTable
 
@@ -111,6 +112,48 @@ def test_counting_the_same_rows_twice_is_refused() -> None:
         tally + Tally.count(
             "calibration", confidence=confidence.tolist(), correct=correct.astype(int)
         )
+
+
+def _epoch(question: str, seed: int, rows: int = 60) -> dict[str, Any]:
+    """Rows of a batch for each question."""
+    rng = np.random.default_rng(seed)
+    score, label = rng.random((2, rows)), rng.integers(0, 3, rows)
+    answers = np.column_stack([np.where(rng.random(rows) < 0.8, label, 0), label])
+    flag = rng.random(rows) < 0.5
+    return {
+        "calibration": {"confidence": score[0], "correct": flag},
+        "abstention": {"confidence": score[0], "correct": flag},
+        "cascade": {"confidence": score[0], "prediction": answers, "label": label},
+        "shield": {"score": score[0], "unsafe": flag},
+        "forks": {
+            "rollout": np.repeat(np.arange(rows), 2) + rows * seed,
+            "lowest": np.tile([0, 300 + seed], rows),
+            "highest": np.tile([299 + seed, 2**16 + 1], rows),
+            "unsafe": np.column_stack([np.zeros(rows, dtype=bool), flag]).ravel(),
+        },
+        "recall": {"score": score[0], "positive": flag},
+        "sets": {"probability": np.column_stack([*score, score[0]]) / 3, "label": label},
+        "replacement": {"prediction": answers, "label": label},
+        "drives": {"threshold": np.sort(score[0]), "unsafe": flag},
+    }[question]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_rows_of_one_name_are_counted_once_for_every_question(question: str) -> None:
+    """A batch that is replayed may hold other rows than before: its name tells."""
+    first, again, next_one = (
+        Tally.count(question, **_epoch(question, seed), source=f"epoch-{number}")
+        for seed, number in ((0, 17), (1, 17), (2, 18))
+    )
+    if QUESTIONS[question].in_order:
+        with pytest.raises(InvalidValueError, match="do not add"):
+            first + again
+        return
+    known = Tally.from_dict(json.loads(json.dumps((first + next_one).to_dict())))
+    assert known.rows == first.rows + next_one.rows
+    for tally in (first, known):
+        with pytest.raises(RepeatedSourceError, match="source='epoch-17'"):
+            tally + again
 
 
 def test_small_batches_that_happen_to_be_equal_add() -> None:
