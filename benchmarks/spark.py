@@ -11,6 +11,7 @@ on engines, `benchmarks/spark.md`; with names of works only those:
     --tables FOLDER     where the tables are written, and found again
     --as NAME           the figures go into the record under another name, so that those of another
                         version, put first on PYTHONPATH, stand beside them
+    --commit COMMIT     which version that is
     --files 2000        instead: many small files, against `spark.read` alone
 """
 
@@ -45,6 +46,7 @@ _CASCADES = {
     3: "confidence=['c0', 'c1'], prediction=['p0', 'p1', 'slow'], label='y'",
     4: "confidence=['c0', 'c1', 'c2'], prediction=['p0', 'p1', 'p2', 'slow'], label='y'",
 }
+_IN_32NDS = _CASCADES[4].replace("'c", "'k")
 _RISK = "xi=0.2, delta=0.01"
 _CLUSTERS = "clusters='patient', row_ids='id'"
 # A driver that counts nothing: what others hold beyond it is theirs.
@@ -65,9 +67,16 @@ WORKS: dict[str, str] = {
     "cascade of 2 models": f"Tally.count('cascade', {_CASCADES[2]}",
     "cascade of 3 models": f"Tally.count('cascade', {_CASCADES[3]}",
     "cascade of 4 models": f"Tally.count('cascade', {_CASCADES[4]}",
+    "cascade of 4 models in 32nds": f"Tally.count('cascade', {_IN_32NDS}",
+    "cascade by coins": "Tally.count('cascade', ['c0'], quality=['c1', 'c2'], row_ids='id'",
+    "cascade by clusters": f"Tally.count('cascade', {_CASCADES[2]}, {_CLUSTERS}",
+    "cascade by answers": (
+        "Tally.count('cascade', ['c0'], ['p0', 'slow'], 'truth', answers=answers('truth')"
+    ),
     "replacement": f"certify_replacement(['slow', 'p0'], 'y', {_RISK}",
     "replacement by coins": f"certify_replacement(quality=['c0', 'c1'], row_ids='id', {_RISK}",
     "replacement by clusters": f"certify_replacement(['slow', 'p0'], 'y', {_CLUSTERS}, {_RISK}",
+    "judge": f"certify_judge('p0', 'y', 'c0', {_RISK}",
     "sets": f"certify_sets(['c0', 'c1', 'c2'], 'third', {_RISK}",
     "forks": f"certify_forks('rollout', 'lowest', 'highest', 'crashed', {_RISK}",
     "calibration by clusters": f"Tally.count('calibration', 'c0', 'ok', {_CLUSTERS}",
@@ -76,9 +85,21 @@ WORKS: dict[str, str] = {
         "Tally.count('calibration', 'c0', 'ok', weights='c1', weight_bound=1, row_ids='id'"
     ),
     "calibration by coins": "Tally.count('calibration', 'c0', quality='c1', row_ids='id'",
+    "calibration by answers": (
+        "Tally.count('calibration', 'c0', 'right', answers=answers('right')"
+    ),
     "calibration in equal-mass bins": "Tally.count('calibration', 'c0', 'ok', edges='equal-mass'",
+    "apply": "applied(confidence='c0'",
     "a prediction that is an id": "Tally.count('calibration', 'c0', prediction='id', label='y'",
 }
+# What DuckDB refuses, or does outside of it.
+SPARK_ALONE = (
+    IDLE,
+    "cascade of 4 models",
+    "cascade by answers",
+    "calibration by answers",
+    "a prediction that is an id",
+)
 _SPARK = """
 import json, os, re, sys, time
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -121,6 +142,13 @@ def cpu():
         ours |= {{each for each, (parent, _) in processes.items() if parent in ours}}
     return sum(processes[each][1] for each in ours) / os.sysconf("SC_CLK_TCK")
 
+def answers(name):
+    return spark.read.parquet({path!r} + "-" + name)
+
+def applied(data, confidence):
+    made = calibrate([0.25, 0.5, 0.75], [True] * 3, delta=0.1)
+    made.apply(data, confidence=confidence).agg({{"pac_lower": "max"}}).collect()
+
 before, read, used = queries(), rows_read(), cpu()
 started, said = time.perf_counter(), "counted"
 try:
@@ -136,7 +164,14 @@ spark.stop()
 """
 _DUCKDB = """
 import json, time
+import duckdb
 from pacbound import *
+
+def applied(data, confidence, engine):
+    made = calibrate([0.25, 0.5, 0.75], [True] * 3, delta=0.1)
+    rows = duckdb.read_parquet(data + "/*.parquet")
+    made.apply(rows, confidence=confidence).max("pac_lower").fetchall()
+
 started, used, said = time.perf_counter(), time.process_time(), "counted"
 try:
     {work}, data={path!r}, engine="duckdb")
@@ -198,10 +233,11 @@ def write_tables(folder: Path, rows: int, part: int = _PART) -> None:
             confidence = rng.random(n) ** 0.3
             right = rng.random(n) < confidence**power
             columns[f"c{model}"] = confidence
+            columns[f"k{model}"] = np.floor(32 * confidence) / 32
             columns[f"p{model}"] = np.where(right, label, rng.integers(0, 100, n))
         slow = np.where(rng.random(n) < 0.97, label, rng.integers(0, 100, n))
         columns |= {"slow": slow, "ok": columns["p0"] == label, "id": np.arange(first, first + n)}
-        columns |= {"patient": columns["id"] // 20, "third": label % 3}
+        columns |= {"patient": columns["id"] // 20, "third": label % 3, "pac_row": columns["id"]}
         columns["ill"] = np.where(columns["ok"], "yes", "no")
         # Two rows for each rollout: one up to a threshold, one from there on.
         upper = columns["id"] % 2 == 1
@@ -212,13 +248,26 @@ def write_tables(folder: Path, rows: int, part: int = _PART) -> None:
         parquet.write_table(pa.table(columns), folder / f"part-{first // part:05}.parquet")
 
 
+def write_answers(folder: Path) -> None:
+    """What comes back to the rows in `folder`: whether each answer of the first model is right, and
+    of one row in a hundred the true class.
+    """
+    rows = parquet.read_table(folder, columns=["pac_row", "ok", "y"])
+    few = rows.take(np.arange(0, rows.num_rows, 100))
+    for name, came, column in (("right", rows, "ok"), ("truth", few, "y")):
+        answers = came.select(["pac_row", column]).rename_columns(["pac_row", name])
+        own = folder.with_name(f"{folder.name}-{name}")
+        own.mkdir()
+        parquet.write_table(answers, own / "answers.parquet")
+
+
 def measured(folder: Path, rows: int, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """What each work takes on the tables in `folder`."""
     for name in names:
         work = WORKS[name]
         load = round(os.getloadavg()[0], 1)
         found = {"work": name, "rows": rows, "load": load, **_run(_SPARK, folder, work, rows)}
-        if "that is an id" not in name and "4 models" not in name and name != IDLE:
+        if name not in SPARK_ALONE:
             found |= _run(_DUCKDB, folder, work, rows)
         print(json.dumps(found), flush=True)
         yield found
@@ -238,8 +287,10 @@ def _run(code: str, folder: Path, work: str, rows: int) -> dict[str, Any]:
     return dict(json.loads(done.stdout.strip().splitlines()[-1]))
 
 
-def recorded(name: str, found: Sequence[dict[str, Any]]) -> None:
-    """Put what was found into the record, in place of what it had of the same work and rows."""
+def recorded(name: str, found: Sequence[dict[str, Any]], commit: str | None = None) -> None:
+    """Put what was found into the record, in place of what it had of the same work and rows; and
+    which commit that was, if it is said.
+    """
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     new = {(row.get("work"), row.get("rows")) for row in found}
     others = [row for row in record.get(name, []) if (row.get("work"), row.get("rows")) not in new]
@@ -253,30 +304,50 @@ def recorded(name: str, found: Sequence[dict[str, Any]]) -> None:
     )
     record |= {"command": "python -m benchmarks.spark", "conditions": conditions(), "note": NOTE}
     record[name] = rows
+    if commit is not None:
+        record["commits"] = {**record.get("commits", {}), name: commit}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     TABLE.write_text(table(record), encoding="utf-8")
 
 
 def table(record: Mapping[str, Any]) -> str:
-    """What the page on engines says of these figures."""
+    """What the page on engines says of these figures, in brackets what they were before."""
     lines = [
-        "| 10^7 rows | read | CPU, s | CPU before, s | DuckDB: CPU, s | driver, MB |",
-        "|---|---|---|---|---|---|",
+        "| 10^7 rows | times read | CPU, s | seconds | DuckDB: CPU, s | DuckDB: seconds "
+        "| driver, MB |",
+        "|---|---|---|---|---|---|---|",
     ]
     now, before = (_by_work(record.get(name, []), max(SIZES)) for name in ("now", "before"))
     for work, row in now.items():
-        then, other = before.get(work), row.get("duckdb_cpu_seconds")
-        failed = then is not None and then["said"] != "counted"
+        then = before.get(work, {})
         cells = (
             work if row["said"] == "counted" else f"{work}: refused",
-            f"{row['times_read']:.1f} times",
-            f"{row['cpu_seconds']:.0f}",
-            "" if then is None else "failed" if failed else f"{then['cpu_seconds']:.0f}",
-            "" if other is None else f"{other:.1f}",
+            _figure(row, then, "times_read", ".1f"),
+            _figure(row, then, "cpu_seconds", ".0f"),
+            _figure(row, then, "seconds", ".0f"),
+            _figure(row, {}, "duckdb_cpu_seconds", ".1f"),
+            _figure(row, {}, "duckdb_seconds", ".1f"),
             f"{driver_bytes(row) / 1e6:.0f}",
         )
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", sizing(record), "", *_small_files(record)])
+    busiest = max((row["load"] for row in (*now.values(), *before.values())), default=0)
+    commit = record.get("commits", {}).get("before")
+    said = (
+        f"In brackets: before{'' if commit is None else f', at commit {commit}'}. Rows of answers "
+        "are read, too. Seconds were taken beside other work on the two cores, with a load of up "
+        f"to {busiest:.0f}: compare those of CPU."
+    )
+    return "\n".join([*lines, "", said, "", sizing(record), "", *_small_files(record)])
+
+
+def _figure(row: Mapping[str, Any], then: Mapping[str, Any], name: str, form: str) -> str:
+    """A figure of a work, if it has one, and in brackets that of before."""
+    if row.get(name) is None:
+        return ""
+    before = "" if then.get(name) is None else f"{then[name]:{form}}"
+    if before and then["said"] != "counted":
+        before = "failed"
+    return f"{row[name]:{form}}" + f" ({before})" * bool(before)
 
 
 def sizing(record: Mapping[str, Any]) -> str:
@@ -330,6 +401,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rows", type=int, action="append")
     parser.add_argument("--tables", type=Path)
     parser.add_argument("--as", dest="name", default="now")
+    parser.add_argument("--commit")
     parser.add_argument("--files", type=int)
     asked = parser.parse_args(arguments)
     with TemporaryDirectory() as scratch:
@@ -345,8 +417,9 @@ def main(arguments: Sequence[str]) -> None:
         for rows in asked.rows or SIZES:
             if not (folder / str(rows)).exists():
                 write_tables(folder / str(rows), rows)
+                write_answers(folder / str(rows))
             for row in measured(folder / str(rows), rows, asked.works or list(WORKS)):
-                recorded(asked.name, [row])
+                recorded(asked.name, [row], asked.commit)
 
 
 if __name__ == "__main__":
