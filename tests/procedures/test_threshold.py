@@ -161,7 +161,8 @@ def test_two_thousand_rollouts_may_miss_twenty_five_for_two_per_cent() -> None:
 def test_the_largest_count_that_passes_is_found() -> None:
     for most in (0, 1, 9):
         for end in range(-1, most + 1):
-            assert largest_passing(partial(ge, end), most) == end
+            for near in (None, *range(-2, most + 3)):
+                assert largest_passing(partial(ge, end), most, near) == end
 
 
 # ---- refusals

@@ -25,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, inf, log, log1p
+from math import ceil, inf, log, log1p, sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval, binomial_upper, bonferroni_level
@@ -138,7 +139,8 @@ def decide(
     where not even none would pass.
     """
     test = partial(_within, rate=rate, delta=delta) if passes is None else passes
-    allowed = largest_passing(lambda events: test(events, search.trials), search.trials)
+    near = _usual(search.trials, rate, delta)
+    allowed = largest_passing(lambda events: test(events, search.trials), search.trials, near)
     threshold = search.threshold(allowed)
     if not _is_refusal(threshold, search.side):
         return Decision(threshold, allowed, None)
@@ -182,7 +184,8 @@ def decide_at_look(search: Search, plan: PlannedLooks) -> Decision:
 
 def allowed_events(trials: int, *, rate: float, delta: float) -> int:
     """The largest number of events among `trials` that still passes; -1 if not even zero do."""
-    return largest_passing(partial(_within, trials=trials, rate=rate, delta=delta), trials)
+    passes = partial(_within, trials=trials, rate=rate, delta=delta)
+    return largest_passing(passes, trials, _usual(trials, rate, delta))
 
 
 def product_bound(missed: int, unsafe: int, n: int, *, delta: float) -> float:
@@ -220,6 +223,11 @@ def least_without_event(rate: float, delta: float) -> int | None:
     while binomial_upper(0, needed, delta=delta) > rate:
         needed += 1
     return needed
+
+
+def _usual(trials: int, rate: float, delta: float) -> int:
+    """About how many events pass, by the normal approximation: where a search begins."""
+    return max(0, int(trials * rate + ndtri(delta) * sqrt(trials * rate * (1 - rate))))
 
 
 def _within(events: int, trials: int, *, rate: float, delta: float) -> bool:

@@ -88,11 +88,18 @@ def least_passing(passes: Callable[[int], bool]) -> int | None:
     return high
 
 
-def largest_passing(passes: Callable[[int], bool], most: int) -> int:
+def largest_passing(passes: Callable[[int], bool], most: int, near: int | None = None) -> int:
     """The largest count up to `most` that passes, where every smaller one does too; -1 if not even
-    0 does.
+    0 does. It is found with fewer tests if it is `near` a guess.
     """
-    low, high = -1, most
+    low, high, step = -1, most, 1
+    while near is not None and low < near <= high:
+        # Away from the guess in steps that double, until it is passed.
+        if passes(near):
+            low, near = near, near + step
+        else:
+            high, near = near - 1, near - step
+        step *= 2
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if passes(middle) else (low, middle - 1)
