@@ -158,6 +158,12 @@ def test_two_thousand_rollouts_may_miss_twenty_five_for_two_per_cent() -> None:
     assert allowed_events(58, rate=0.05, delta=0.05) == -1
 
 
+@pytest.mark.parametrize("delta", [0.0, 5e-324, 1e-300])
+def test_a_level_that_is_nearly_or_quite_zero_allows_nothing(delta: float) -> None:
+    search = Search(np.array([7]), np.array([3]), 398, "below")
+    assert decide(search, rate=0.2, delta=delta, passes=lambda *_: False).allowed == -1
+
+
 def test_the_largest_count_that_passes_is_found() -> None:
     for most in (0, 1, 9):
         for end in range(-1, most + 1):

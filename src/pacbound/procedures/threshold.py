@@ -227,7 +227,9 @@ def least_without_event(rate: float, delta: float) -> int | None:
 
 def _usual(trials: int, rate: float, delta: float) -> int:
     """About how many events pass, by the normal approximation: where a search begins."""
-    return max(0, int(trials * rate + ndtri(delta) * sqrt(trials * rate * (1 - rate))))
+    # The level of a group may be so small that it is 0.
+    deviations = ndtri(max(delta, 1e-300))
+    return max(0, int(trials * rate + deviations * sqrt(trials * rate * (1 - rate))))
 
 
 def _within(events: int, trials: int, *, rate: float, delta: float) -> bool:
