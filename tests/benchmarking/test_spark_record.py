@@ -18,7 +18,10 @@ FOUND: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
 PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
 MOST = 300e6
 # What the page names as more than that.
-MORE = {"calibration in equal-mass bins": "with equal-mass bins, whose scores come back, by {} MB"}
+MORE = {
+    "calibration in equal-mass bins": "with equal-mass bins, whose scores come back, by {} MB",
+    "judge": "with a judge by {} MB",
+}
 # How often rows are read: three times for a draw or for coins, and where it says more. Those of
 # answers, which are few in a cascade, are read too.
 READ = {"judge": 6, "calibration by answers": 3 + 4, "cascade by answers": 4 + 5 / 100}
