@@ -6,7 +6,6 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -406,9 +405,7 @@ def test_sixty_claims_have_a_page_without_explorers(tmp_path: Path) -> None:
     claims = {f"claim {n}": lambda delta: recall(delta=delta) for n in range(60)}
     shares: list[float] = []
     bundle = certify_together(claims, delta=0.3)
-    started = process_time()
     _, page = _written(tmp_path, bundle, progress=shares.append)
-    assert process_time() - started < 5.0  # about 1
     assert "claim 59: Recall of at least 90 %" in page.text
     assert "Explorer" not in page.text
     assert shares == [1.0]
