@@ -94,7 +94,7 @@ def largest_passing(passes: Callable[[int], bool], most: int, near: int | None =
     """
     low, high, step = -1, most, 1
     while near is not None and low < near <= high:
-        # Away from the guess in steps that double, until it is passed.
+        # Away from the guess in steps that double, until the answer lies between two of them.
         if passes(near):
             low, near = near, near + step
         else:

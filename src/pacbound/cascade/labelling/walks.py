@@ -118,7 +118,7 @@ class SessionWalks:
     ) -> None:
         exits = cells.shape[1]
         self._paths = (
-            # Down the grid, where a step at which no row begins to count changes nothing.
+            # Only the cells of these rows: at the other steps down the grid no count changes.
             [np.union1d(cells[cells >= 0], cascade.TOP)[None, ::-1]]
             if exits == 1
             else [declared_path(tilt, exits) for tilt in TILTS]
