@@ -6,7 +6,7 @@ holds (`pacbound.fields`) both have one, so that a rule such as 0 < delta <= 0.5
 place.
 
 An `Ask` is something that a user may ask for when certifying. It gives the keyword of the verb
-with its check, the option of the command, the key of the document, and the dial of the explorer.
+with its check, the option of the command and the key of the document.
 """
 
 from __future__ import annotations
@@ -360,15 +360,6 @@ REQUIRED: Final[Any] = Parameter.empty
 
 
 @dataclass(frozen=True)
-class Dial:
-    """The range of the explorer's slider; `log` makes its steps even in the logarithm."""
-
-    low: float
-    high: float
-    log: bool = False
-
-
-@dataclass(frozen=True)
 class Ask:
     """Something that may be asked for.
 
@@ -382,8 +373,6 @@ class Ask:
         The option's line, and the parameter's first sentence.
     default : object
         What is asked for if it is left out; `REQUIRED` if it must be passed.
-    dial : Dial or None
-        The range of its slider in the explorer, if it has one.
     side : str
         Where a sentence may round it to: "at least {target}" down, "at most {xi}" up.
     option : bool
@@ -396,7 +385,6 @@ class Ask:
     form: AskedForm
     help: str
     default: Any = REQUIRED
-    dial: Dial | None = None
     side: Side = "near"
     option: bool = True
     shown: str = ""
@@ -448,7 +436,6 @@ DELTA = Ask(
     "delta",
     CHANCE,
     "The chance that the claim is wrong: 0.01",
-    dial=Dial(1e-6, 0.5, log=True),
     side="up",
     shown="delta: the chance that the claim is wrong",
 )
@@ -471,14 +458,12 @@ SMALL_GROUPS = Ask(
 
 def xi_ask(help: str) -> Ask:  # noqa: A002
     """At most this share."""
-    dial = Dial(0.001, 0.5, log=True)
-    return Ask("xi", RATE, help, dial=dial, side="up", shown="xi: the most that may go wrong")
+    return Ask("xi", RATE, help, side="up", shown="xi: the most that may go wrong")
 
 
 def target_ask(help: str) -> Ask:  # noqa: A002
     """At least this share."""
-    dial = Dial(0.5, 0.999)
-    return Ask("target", SHARE, help, dial=dial, side="down", shown="target: the least share")
+    return Ask("target", SHARE, help, side="down", shown="target: the least share")
 
 
 def looks_ask(unit: str) -> Ask:

@@ -353,7 +353,7 @@ def test_a_replacement_leaves_small_groups_to_the_old_model() -> None:
     assert f"for too few rows: {', '.join(SMALL)}. Nothing is certified there: keep" in said
     assert said.count("'clinic 03': 12 rows, left out: too few, even if none is lost") == 1
     assert "refused" not in said
-    assert not certificate.explored(xi=0.001).certified
+    assert not replaced(xi=0.001).certified
 
 
 def test_a_replacement_with_a_group_that_loses_is_refused() -> None:

@@ -446,10 +446,6 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
             "BundleMonitor"
         )
 
-    def explorable(self, certificate: AlarmRangeCertificate) -> str:  # noqa: ARG002
-        """Each claim has dials of its own."""
-        return "Each of the claims is explored on its own, below."
-
     def cells(self, certificate: AlarmRangeCertificate) -> Cells:
         """How many rows of each outcome are in each cell of the score."""
         return histogram_cells([{"group": None, **certificate.values}], TOP)

@@ -350,13 +350,6 @@ class BatchClaim(Claim[BatchCertificate]):
             "labelled rows and monitor that"
         )
 
-    def explorable(self, certificate: BatchCertificate) -> str:  # noqa: ARG002
-        """The sample was drawn for what was asked."""
-        return (
-            "The answers of this batch are given, and its sample was drawn for this xi and delta: "
-            "there is nothing to explore."
-        )
-
     def names_in_columns(self, certificate: BatchCertificate) -> None:
         """The answers that the batch was compared with are in no column."""
 

@@ -295,10 +295,6 @@ class BundleClaim(Claim[CertificateBundle]):
         """Its claims are watched."""
         return "its claims are watched together by BundleMonitor, or one by one, as bundle[name]"
 
-    def explorable(self, certificate: CertificateBundle) -> str:  # noqa: ARG002
-        """Its claims are explored."""
-        return "Each of the claims is explored on its own, below."
-
     def recounting(self, certificate: CertificateBundle) -> dict[str, Any]:  # noqa: ARG002
         """Its claims are counted again."""
         raise InvalidTypeError(

@@ -44,7 +44,6 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.explorable import CERTIFIED, Explorable, Reading
 from pacbound.fields import Field, Fields, Histogram, closed_object
 from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
@@ -408,12 +407,6 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 "at once. Calibrate per class or per group, each row in one, and monitor that"
             )
         return CalibrationWatch(certificate)
-
-    def explorable(self, certificate: CalibrationCertificate) -> Explorable:
-        """How wide the intervals are at other deltas."""
-        widths = ("Widest interval of a bin with rows", "Narrowest interval")
-        names = ("Mean width over the rows", *widths) if _has_mean(certificate) else widths
-        return Explorable(None, names, _reading, whole=True)
 
     def cells(self, certificate: CalibrationCertificate) -> Cells:
         """The rows of each bin, and how many of them were right."""
@@ -781,11 +774,6 @@ def _widths(certificate: CalibrationCertificate) -> tuple[float, float, float]:
     width = (certificate.upper - certificate.lower)[seen]
     mean = np.average(width, weights=certificate.trials[seen])
     return float(mean), float(width.max()), float(width.min())
-
-
-def _reading(certificate: CalibrationCertificate, _: float | None, delta: float) -> Reading:
-    widths = [f"{width:.4f}" for width in _widths(certificate.explored(delta=delta))]
-    return Reading(CERTIFIED, tuple(widths if _has_mean(certificate) else widths[1:]))
 
 
 def _figure(

@@ -209,13 +209,6 @@ class Certificate:
         """What is claimed, in pictures."""
         return self.by.figures(self)
 
-    def explored(self, **asked: Any) -> Self:
-        """What the same counts would give if something else had been asked for. It carries no
-        guarantee: what is asked for is fixed before the data are looked at.
-        """
-        wishes = self.by.wishes({**self.asked_for, **asked})
-        return replace(self, values=self.by.decided({**self.values, **wishes}), loaded=None)
-
     def recomputed(self) -> Self:
         """The certificate that the counts in this one imply."""
         return replace(self, values=self.by.decided(self.values), loaded=None)

@@ -3,7 +3,7 @@
 A claim is a value: one object that says what can be certified, of which rows, asked for how,
 decided how, and in which words. Everything else reads it: the command line, the page, the monitor,
 planning, verification. `decided` goes from what was counted and asked for to all that follows, so
-certifying, verifying and exploring are the same call.
+certifying and verifying are the same call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, UnknownProcedureError
-from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
 from pacbound.forms import Ask, checked
@@ -203,10 +202,6 @@ class Claim(ABC, Generic[C]):
     def watch(self, certificate: C) -> Any:
         """The bets against what is claimed, a `Watch`; or a text that says why there are none."""
         return f"nothing is known of {certificate.kind} in use"
-
-    def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002
-        """How other values are explored; or why they cannot be."""
-        return "There is nothing to explore."
 
     def names_in_columns(self, certificate: C) -> Mapping[str, int] | None:  # noqa: ARG002
         """How many names the provenance has in one text, by what these columns are for; the others

@@ -24,7 +24,6 @@ from pacbound.claims.shield import Horizon, told_by_task
 from pacbound.claims.tables import head
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
 from pacbound.fields import Field, Fields, Tables
 from pacbound.figure import Figure
 from pacbound.figures.thresholds import rates_of_drives
@@ -320,16 +319,6 @@ class DrivesClaim(Claim[DrivesCertificate]):
             claimed=str(Sentence(text, {"xi": share(certificate.xi, "up")})),
             outcomes=("safe", "unsafe"),
         )
-
-    def explorable(self, certificate: DrivesCertificate) -> Explorable:  # noqa: ARG002
-        """The threshold at other rates and deltas."""
-        return Explorable("xi", ("Threshold", "Drives that pass"), self._reading, whole=True)
-
-    def _reading(self, certificate: DrivesCertificate, xi: float | None, delta: float) -> Reading:
-        again = certificate.explored(xi=xi, delta=delta)
-        passed = sum(drive["verdict"] == PASSED for drive in again.drives)
-        shown = exact(again.threshold) if again.certified else "none"
-        return Reading(CERTIFIED if again.certified else REFUSED, (shown, f"{passed:,}"))
 
     def thresholds(self, certificate: DrivesCertificate) -> dict[str, Json]:
         """The threshold."""

@@ -6,6 +6,7 @@ Everything follows from the counts of the certificate itself, and none of it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any, Final
 
@@ -119,7 +120,8 @@ def flags_most(certificate: Any, with_more: float) -> Iterator[Sentence]:
     for target in (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5):
         if target >= certificate.values["target"] or certificate.values.get("looks"):
             continue
-        other = certificate.explored(target=target)
+        decided = certificate.by.decided({**certificate.values, "target": target})
+        other = replace(certificate, values=decided)
         if other.certified and other.share() <= 0.5:
             text += ", a target of {target} to {other}"
             values |= {"target": share(target), "other": share(round(other.share(), 2))}

@@ -30,7 +30,6 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
 from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure
 from pacbound.figures.paired import losses_beside_gains
@@ -710,19 +709,6 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             held=[bool(table["passed"]) for table in values["tables"]],
             differences=_lost_of if graded is None else _lost_as_graded,
         )
-
-    def explorable(self, certificate: ReplacementCertificate) -> Explorable:  # noqa: ARG002
-        """Which candidates would pass at other values."""
-        return Explorable("xi", ("May replace", "Lost less gained"), self._reading, whole=True)
-
-    def _reading(
-        self, certificate: ReplacementCertificate, xi: float | None, delta: float
-    ) -> Reading:
-        again = certificate.explored(xi=xi, delta=delta)
-        seen = again.counts()[0]
-        net = (lost_of(seen) - int(seen[ONLY_NEW])) / max(again.n, 1)
-        named = ", ".join(again.may_replace) or "none"
-        return Reading(CERTIFIED if again.certified else REFUSED, (named, f"{net:+.2%}"))
 
     def refused_groups(self, certificate: ReplacementCertificate) -> Iterable[str]:
         """The groups in which no candidate passes."""

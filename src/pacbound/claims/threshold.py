@@ -48,7 +48,6 @@ from pacbound.claims.threshold_certificate import (
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, Explorable, Reading
 from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure
 from pacbound.figures import Curve, Named
@@ -494,33 +493,6 @@ class ThresholdClaim(Claim[C]):
             trials_and_events=lambda cells, outcomes, places: trials.among(
                 question.outcomes, cells, outcomes, limits[places]
             ),
-        )
-
-    def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002
-        """The threshold, and what would be acted on, at other rates and deltas."""
-        shown = [f"{words[:1].upper()}{words[1:]}" for _, words in self.curves]
-        names = ("Threshold", *shown, "Allowed against the claim")
-        return Explorable(self.asks[0].name, names, self._reading, shown[-1], whole=True)
-
-    def _reading(self, certificate: C, rate: float | None, delta: float) -> Reading:
-        try:
-            again: Any = certificate.explored(**{self.asks[0].name: rate, "delta": delta})
-        except InvalidValueError:
-            if certificate.values.get("looks") is None:
-                raise
-            return Reading(HOPELESS, ("",) * (len(self.curves) + 2))
-        filled = quantities(self, again)
-        instead = self._procedure(again).words.instead.rstrip(".").lower()
-        shares = [again.share(self._outcome(again, outcome)) for outcome, _ in self.curves]
-        drawn = shares[-1]
-        return Reading(
-            CERTIFIED if again.certified else REFUSED,
-            (
-                filled["threshold"].text if again.certified else instead,
-                *("none there" if one is None else f"{one:.2%}" for one in shares),
-                filled["allowed"].text,
-            ),
-            None if drawn is None else (drawn, drawn),
         )
 
     def cells(self, certificate: C) -> Cells:

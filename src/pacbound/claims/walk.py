@@ -47,7 +47,6 @@ from pacbound.claims.threshold_certificate import group_names
 from pacbound.claims.walk_words import WalkWords, quantities, said
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
 from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
@@ -489,33 +488,6 @@ class WalkClaim(Claim[C]):
                 cells >= limits[places],
                 np.abs(outcomes - (1 - event)),
             ),
-        )
-
-    def explorable(self, certificate: C) -> Explorable | str:
-        """The threshold, and how many rows reach it, at other rates and deltas."""
-        if "starts" in certificate.values["tables"][0]:
-            return (
-                "Where this walk may start was fixed by a pool of other scores, for what was asked "
-                "then, and the certificate does not hold them."
-            )
-        first = "Threshold" if certificate.values["scope"] == "top" else "Groups certified"
-        names = (first, *self.words.told)
-        return Explorable(self.asks[0].name, names, self._reading, self.words.told[0], whole=True)
-
-    def _reading(self, certificate: Any, asked: float | None, delta: float) -> Reading:
-        again = certificate.explored(**{self.asks[0].name: asked, "delta": delta})
-        tables = again.values["tables"]
-        limit, held = tables[0]["threshold"], sum(bool(table["claimed"]) for table in tables)
-        first = "never" if isinf(limit) else repr(limit)
-        acted, events = again._reached
-        return Reading(
-            CERTIFIED if again.certified else REFUSED,
-            (
-                f"{held} of {len(tables)}" if again.groups else first,
-                f"{again.coverage:.2%}",
-                f"{self._shown(events / acted):.2%}" if acted else "none",
-            ),
-            (again.coverage, again.coverage),
         )
 
     def cells(self, certificate: C) -> Cells:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import (
     BAD_INPUT,
     REFUSED,
@@ -43,7 +42,7 @@ def report(
     patient: PatientOption = False,
     as_json: Annotated[bool, option("--json", "Print what was written for programs.")] = False,
 ) -> int:
-    """Write a page about certificates: claims, assumptions, figures, and an explorer.
+    """Write a page about certificates: claims, assumptions and figures.
 
     The page is one file that needs no network. Every certificate is verified first. One that is not
     verified, or cannot be read, is named on the page with the reason, and nothing of it is shown.
@@ -52,15 +51,9 @@ def report(
     refusal. 2: one cannot be read. 1: one is not verified. The page is written in all these cases.
     """
     try:
-        with progress_bar("exploring") as progress:
-            written = write_report(
-                certificates,
-                output,
-                monitors=monitor or (),
-                title=title,
-                patient=patient,
-                progress=progress,
-            )
+        written = write_report(
+            certificates, output, monitors=monitor or (), title=title, patient=patient
+        )
     except (UnwritableFileError, BrokenPipeError):
         # The page cannot be written. What is true of the certificates does not depend on it.
         decided(worst(map(_code, reported(certificates, patient=patient))))

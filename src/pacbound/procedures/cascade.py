@@ -240,7 +240,7 @@ def _rows_needed(
     losses: int, gains: int, differ: int, n: int, xi: float, delta: float, bound: Bound
 ) -> int | None:
     """About how many rows would pass if the rates stayed as they were seen in `n` rows; None if
-    more than can be counted. Sessions and the explorer ask the same again and again.
+    more than can be counted. Sessions ask the same again and again.
     """
     least = 1 if bound == "product" else labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
     if losses == gains == 0 and bound != "product":

@@ -84,70 +84,11 @@ def _requests(browser: Chrome) -> Iterator[str]:
             yield message["params"]["request"]["url"]
 
 
-def _move(browser: Chrome, section: str, which: str, place: int) -> None:
-    """Move a slider, as a person does with the keyboard."""
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
-    slider = browser.find_element(By.CSS_SELECTOR, f"#{section} [data-dial='{which}']")
-    slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * place)
-
-
-def _shown(browser: Chrome, section: str) -> dict[str, Any]:
-    found: dict[str, Any] = browser.execute_script(
-        """
-        const part = document.querySelector('#' + arguments[0] + ' .explorer');
-        const text = (name) => part.querySelector(name)?.textContent;
-        return {
-            dial: text("[data-shown='dial']"),
-            delta: text("[data-shown='delta']"),
-            status: text('[data-status]'),
-            outputs: [...part.querySelectorAll('[data-output]')].map((out) => out.textContent),
-        };
-        """,
-        section,
-    )
-    return found
-
-
 def test_the_page_runs_without_an_error_and_sends_no_request(browser: Chrome, page: Path) -> None:
     _open(browser, page)
-    _move(browser, "certificate-1", "dial", 2)
     assert _log(browser, "browser") == []
     away = [url for url in _requests(browser) if url != page.as_uri() and url[:5] != "data:"]
     assert away == []
-
-
-def test_sliders_show_what_a_fresh_certificate_gives(browser: Chrome, page: Path) -> None:
-    _open(browser, page)
-    assert "(this certificate)" in _shown(browser, "certificate-1")["status"]
-    seen = set()
-    for place, level in [(0, 0), (4, 1), (7, 0), (9, 2)]:
-        _move(browser, "certificate-1", "dial", place)
-        _move(browser, "certificate-1", "delta", level)
-        shown = _shown(browser, "certificate-1")
-        fresh: Any = cascade(600, xi=float(shown["dial"]), delta=float(shown["delta"]))
-        expected = repr(float(fresh.thresholds[0])) if fresh.certified else "never exit early"
-        assert shown["outputs"][0] == expected
-        ends = [float(part.rstrip("%")) / 100 for part in shown["outputs"][1].split(" to ")]
-        assert ends[0] - 1e-4 <= float(fresh.exit_rates[0]) <= ends[-1] + 1e-4
-        costs = [float(part) for part in shown["outputs"][2].split(" to ")]
-        assert costs[0] - 0.01 <= fresh.expected_cost <= costs[-1] + 0.01
-        seen.add((shown["dial"], shown["delta"]))
-    assert len(seen) == 4
-
-
-def test_sliders_of_abstention_show_what_a_fresh_certificate_gives(
-    browser: Chrome, page: Path
-) -> None:
-    _open(browser, page)
-    for place, level in [(3, 0), (11, 4)]:
-        _move(browser, "certificate-3", "dial", place)
-        _move(browser, "certificate-3", "delta", level)
-        shown = _shown(browser, "certificate-3")
-        fresh: Any = abstention(xi=float(shown["dial"]), delta=float(shown["delta"]))
-        expected = repr(fresh.threshold) if fresh.certified else "never"
-        assert shown["outputs"][:2] == [expected, f"{fresh.coverage:.2%}"]
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +226,7 @@ def test_hostile_names_do_not_run(browser: Chrome, page: Path) -> None:
     assert browser.title == HOSTILE
     assert browser.find_element(By.TAG_NAME, "h1").text == HOSTILE
     # Whatever were injected would be a script too many.
-    assert browser.execute_script("return document.scripts.length") == 7
+    assert browser.execute_script("return document.scripts.length") == 1
     browser.execute_script(
         "const s = document.createElement('script'); s.textContent = 'window.ran = true';"
         "document.body.append(s);"
@@ -324,5 +265,5 @@ def test_everything_can_be_reached_by_the_keyboard(browser: Chrome, page: Path) 
         browser.switch_to.active_element.send_keys(Keys.TAB)
         active = browser.switch_to.active_element
         reached.add((active.tag_name, active.get_attribute("type")))
-    assert {("select", "select-one"), ("input", "checkbox"), ("input", "range")} <= reached
+    assert {("select", "select-one"), ("input", "checkbox")} <= reached
     assert ("summary", "") in reached or ("summary", None) in reached

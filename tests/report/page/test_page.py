@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -77,12 +76,6 @@ def _written(path: Path, certificates: Any, **options: Any) -> tuple[WrittenRepo
     return written, _Page(page)
 
 
-@pytest.fixture(autouse=True)
-def _little_is_explored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the explorer computes is tested beside it."""
-    monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.3)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
 def test_every_kind_has_a_page(tmp_path: Path, name: str) -> None:
@@ -125,14 +118,6 @@ def test_the_words_stand_in_the_order_of_the_certificate(tmp_path: Path, name: s
     lines = [str(certificate.says.plain), *certificate.says.in_full()]
     places = [page.text.index(line.strip()) for line in lines]
     assert places == sorted(places)
-
-
-def test_claims_are_said_to_be_below_only_where_they_are(tmp_path: Path) -> None:
-    _, page = _written(tmp_path, FROZEN / "bundle-1.json")
-    assert "Each of the claims is explored on its own, below." in page.text
-    _, page = _written(tmp_path, FROZEN / "batch-1.json")
-    assert "below" not in page.text
-    assert "nothing to explore" in page.text
 
 
 def test_the_intervals_of_a_calibration_stand_before_its_figure(tmp_path: Path) -> None:
@@ -183,12 +168,6 @@ def test_where_nothing_was_walked_there_is_no_empty_figure(tmp_path: Path, name:
     assert "Unsafe rollouts missed against" not in page.text
 
 
-def test_a_shield_and_false_alarms_have_a_trade_off(tmp_path: Path) -> None:
-    _, page = _written(tmp_path, [shield(), FROZEN / "false-alarms-1.json"])
-    assert "Rollouts that are stopped against xi" in page.text
-    assert "Positives that raise an alarm against xi" in page.text
-
-
 def test_the_page_fetches_nothing(tmp_path: Path) -> None:
     _written(tmp_path, [calibration(), recall()])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -204,13 +183,12 @@ def test_the_claim_is_in_the_certificates_own_words(tmp_path: Path) -> None:
         assert line in page.text
 
 
-def test_a_refusal_is_named_as_one_and_not_explored(tmp_path: Path) -> None:
+def test_a_refusal_is_named_as_one(tmp_path: Path) -> None:
     refused = shield(count=20)
     written, page = _written(tmp_path, {"brake": refused})
     assert not written.certificates[0].certified
     assert "must not be relied on" in page.text
     assert "CERTIFIED" not in page.text.replace("REFUSED", "")
-    assert not [tag for tag, attributes in page.elements if attributes.get("type") == "range"]
 
 
 def test_nothing_is_shown_of_a_certificate_that_is_not_verified(
@@ -254,9 +232,9 @@ def test_hostile_names_show_as_text(tmp_path: Path) -> None:
     certificate = calibrate(scores, scores > 0.3, delta=0.05, n_bins=3, groups=groups)
     written, page = _written(tmp_path, {HOSTILE: certificate}, title=HOSTILE)
     assert written.certificates[0].name == HOSTILE
-    # The page's own script, and the data of the explorer.
+    # The page's own script, and nothing else.
     scripts = [attributes.get("type") for tag, attributes in page.elements if tag == "script"]
-    assert scripts == ["application/json", None]
+    assert scripts == [None]
     assert HOSTILE in page.text
     assert not [tag for tag, _ in page.elements if tag == "img"]
 
@@ -321,15 +299,18 @@ def test_what_is_no_certificate_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interruption_leaves_the_old_page(tmp_path: Path) -> None:
+def test_an_interruption_leaves_the_old_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "report.html"
     path.write_text("old", encoding="utf-8")
 
-    def interrupt(_: float) -> None:
+    def interrupt(*_: object, **__: object) -> str:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(writing, "_document", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_report(shield(), path, progress=interrupt)
+        write_report(shield(), path)
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -357,13 +338,6 @@ def test_groups_that_are_not_certified_are_named_in_the_verdict(tmp_path: Path) 
 def test_a_bundle_with_a_refusal_says_that_each_claim_stands_for_itself(tmp_path: Path) -> None:
     _, page = _written(tmp_path, MAKERS["bundle-refused"]())
     assert "Not all of its claims are certified" in page.text
-
-
-def test_progress_ends_at_one(tmp_path: Path) -> None:
-    shares: list[float] = []
-    write_report([calibration(), recall()], tmp_path / "report.html", progress=shares.append)
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
 
 
 def test_many_groups_make_a_page_that_is_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
@@ -400,15 +374,11 @@ def test_a_bundle_shows_its_claims_as_sections_of_their_own(tmp_path: Path) -> N
     assert "both: flag" in page.text
 
 
-def test_sixty_claims_have_a_page_without_explorers(tmp_path: Path) -> None:
-    """What they take to explore would not fit on the page."""
+def test_sixty_claims_have_a_page(tmp_path: Path) -> None:
     claims = {f"claim {n}": lambda delta: recall(delta=delta) for n in range(60)}
-    shares: list[float] = []
     bundle = certify_together(claims, delta=0.3)
-    _, page = _written(tmp_path, bundle, progress=shares.append)
+    _, page = _written(tmp_path, bundle)
     assert "claim 59: Recall of at least 90 %" in page.text
-    assert "Explorer" not in page.text
-    assert shares == [1.0]
 
 
 def test_the_summary_adds_the_deltas_of_what_is_certified(tmp_path: Path) -> None:
@@ -460,16 +430,6 @@ def test_few_rows_and_saturated_scores_have_a_page(
     ]
     written, _ = _written(tmp_path, certificates)
     assert all(entry.verified for entry in written.certificates)
-
-
-def test_the_data_of_the_explorer_are_json_that_cannot_end_its_element(tmp_path: Path) -> None:
-    _written(tmp_path, cascade(600, bound="pair"))
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    (data,) = re.findall(r'<script type="application/json">(.*?)</script>', text)
-    assert "<" not in data
-    found = json.loads(data)
-    assert len(found["found"]) == len(found["dial"])
-    assert all(len(line) == len(found["delta"]) for line in found["found"])
 
 
 def test_the_summary_names_files_only_if_there_are_any(tmp_path: Path) -> None:

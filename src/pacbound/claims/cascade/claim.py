@@ -24,7 +24,6 @@ from pacbound.claims.cascade.certificate import (
     thresholds_of,
     unit_costs,
 )
-from pacbound.claims.cascade.exploring import explorable
 from pacbound.claims.cascade.fields import Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
@@ -37,7 +36,6 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
 from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, xi_ask
@@ -546,10 +544,6 @@ class CascadeClaim(Claim[CascadeCertificate]):
     def watch(self, certificate: CascadeCertificate) -> CascadeWatch:
         """What a row in use loses against the slow model."""
         return CascadeWatch(certificate)
-
-    def explorable(self, certificate: CascadeCertificate) -> Explorable | str:
-        """Stricter values, from the walks that the certificate keeps."""
-        return explorable(certificate)
 
     def refused_groups(self, certificate: CascadeCertificate) -> Iterable[str]:
         """The groups that never exit early."""

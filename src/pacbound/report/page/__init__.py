@@ -5,9 +5,8 @@
 | `writing.py` | `write_report`: from certificates to a page, with style and script inside |
 | `entries.py` | what goes on the page, verified |
 | `section.py` | what is said about one certificate, its figures and its monitors |
-| `explorer.py` | what other values of xi and delta would give, and the sliders |
 | `markup.py` | HTML that is escaped by construction |
 
 No number is computed here: figures come from the claim of the certificate, as those of the displays
-do, and the explorer asks its procedure again.
+do.
 """

@@ -21,7 +21,6 @@ from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueErro
 from pacbound.figure import Figure
 from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.monitor.state_file import SEVERAL, certificate_of_state
-from pacbound.report.page.explorer import Explorer
 
 # Figures of one certificate, at most.
 MOST_FIGURES: Final = 6
@@ -35,8 +34,7 @@ class Entry:
 
     `certificate` is None if it could not be read or is not verified; `problems` then says why.
     `given` is the name that the caller gave it, or that of a claim in a bundle. `members` are the
-    claims of a bundle. `explorer` is what its explorer offers, or why there is none. `source` is
-    the file that it was read from.
+    claims of a bundle. `source` is the file that it was read from.
     """
 
     name: str
@@ -47,7 +45,6 @@ class Entry:
     problems: tuple[str, ...] = ()
     members: tuple[Entry, ...] = ()
     monitors: list[Monitor] = field(default_factory=list)
-    explorer: Explorer | str = ""
     source: Path | None = None
 
     @cached_property

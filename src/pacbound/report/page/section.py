@@ -1,5 +1,5 @@
 """The section of one certificate: what it is about, the verdict, the claim in a plain sentence and
-in figures; then the claim in full, what it assumes, the explorer, and checksums at the end.
+in figures; then the claim in full, what it assumes, and checksums at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pacbound.claims.certificate import Certificate
 from pacbound.monitor import Monitor
 from pacbound.report.evidence import evidence_over_time
 from pacbound.report.page.entries import Entry
-from pacbound.report.page.explorer import Explorer, explorer_html, trade_off
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, table, tag
 from pacbound.report.svg import figure_html
 
@@ -21,13 +20,12 @@ from pacbound.report.svg import figure_html
 @dataclass(frozen=True)
 class Detail:
     """How much of a certificate is shown: figures of so many groups, so many rows of numbers with
-    each, so many lines of groups, and whether explorers are shown.
+    each, and so many lines of groups.
     """
 
     figures: int
     rows: int
     groups: int
-    explorers: bool
 
 
 def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
@@ -162,10 +160,6 @@ def _parts(
     if meant := certificate.definitions():
         yield _heading("What the words mean")
         yield _lines(meant, len(meant))
-    if detail.explorers:
-        cost = trade_off(entry.explorer) if isinstance(entry.explorer, Explorer) else None
-        drawn = None if cost is None else tag("div", figure_html(cost), class_="figures")
-        yield explorer_html(entry.explorer, place, drawn)
 
 
 def _sources(entry: Entry, certificate: Certificate, made: str) -> Iterator[Markup]:

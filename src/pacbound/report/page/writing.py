@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from pacbound.atomic_files import atomic_file, refuse_overwriting
-from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidValueError
-from pacbound.explorable import Explorable
 from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.report import palette
 from pacbound.report.page.entries import (
@@ -32,7 +30,6 @@ from pacbound.report.page.entries import (
     add_monitors,
     entries_of,
 )
-from pacbound.report.page.explorer import SECONDS, explorable, explored, longest
 from pacbound.report.page.markup import Markup, in_short, joined, table, tag
 from pacbound.report.page.section import Detail, alarms, section, status, to_verify, verdict
 from pacbound.says import in_short as in_few_digits
@@ -41,23 +38,18 @@ from pacbound.version import VERSION
 # Bytes. A page is sent by mail and opened on phones.
 LARGEST_PAGE: Final = 500_000
 
-# Of more claims than this no page has room for explorers.
-MOST_EXPLORED: Final = 24
-
 # Lines of groups in the summary of one certificate.
 MOST_GROUPS: Final = 10
 
-# What the explorers of all certificates may take, by their own account.
-_SECONDS_IN_ALL: Final = 20.0
-
-# How much is shown: the most that fits into a page.
 # A monitor, or the path of its state.
 Watching: TypeAlias = Monitor | BundleMonitor | str | os.PathLike[str]
+
+# How much is shown: the most that fits into a page.
 _DETAILS: Final[tuple[Detail, ...]] = (
-    Detail(figures=MOST_FIGURES, rows=40, groups=50, explorers=True),
-    Detail(figures=2, rows=12, groups=20, explorers=True),
-    Detail(figures=1, rows=6, groups=5, explorers=False),
-    Detail(figures=0, rows=0, groups=3, explorers=False),
+    Detail(figures=MOST_FIGURES, rows=40, groups=50),
+    Detail(figures=2, rows=12, groups=20),
+    Detail(figures=1, rows=6, groups=5),
+    Detail(figures=0, rows=0, groups=3),
 )
 
 # The colours of the figures by what they mean; on a dark page blue is sky blue, and vermilion
@@ -139,15 +131,14 @@ def write_report(
     monitors: Watching | Iterable[Watching] = (),
     title: str = "pacbound report",
     patient: bool = False,
-    progress: Callable[[float], None] | None = None,
 ) -> WrittenReport:
     """Write a page about certificates: one HTML file under 500 KB that needs no network.
 
     Each certificate is verified while the page is made. The page repeats its claim, which holds
     under the assumptions that it lists, with probability at least 1 - delta over the draw of the
-    rows; it adds no guarantee of its own. Figures and the explorer of other values of xi and delta
-    are descriptive. A refusal is shown as one. Of a certificate that cannot be read or is not
-    verified, the page shows the name and the reason, and nothing that it claims.
+    rows; it adds no guarantee of its own. Figures are descriptive. A refusal is shown as one. Of a
+    certificate that cannot be read or is not verified, the page shows the name and the reason, and
+    nothing that it claims.
 
     Parameters
     ----------
@@ -162,8 +153,6 @@ def write_report(
         The title of the page.
     patient
         Verify also certificates that take unusually long.
-    progress
-        Called with the share that is done, from 0 to 1.
 
     Returns
     -------
@@ -210,15 +199,8 @@ def write_report(
         },
     )
     add_monitors(entries, states)
-    details = _DETAILS
-    if sum(1 for entry in entries for _ in entry.all()) > MOST_EXPLORED:
-        details = tuple(detail for detail in _DETAILS if not detail.explorers)
-        if progress is not None:
-            progress(1.0)
-    else:
-        _explore(entries, progress)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    for detail in details:
+    for detail in _DETAILS:
         # The name of a file need not be valid text: what is not is written as escapes.
         page = _document(entries, detail, title=title, made=made).encode(errors="replace")
         if len(page) < LARGEST_PAGE:
@@ -238,34 +220,6 @@ def reported(
 ) -> tuple[ReportedCertificate, ...]:
     """What a page would say about each certificate, without a page."""
     return tuple(map(_reported, entries_of(certificates, patient=patient)))
-
-
-def _explore(entries: list[Entry], progress: Callable[[float], None] | None) -> None:
-    """Compute what the explorers offer, which is what takes time; the quick ones first, so that
-    what they leave of the time goes to the others.
-    """
-    waiting: list[tuple[Entry, Certificate, Explorable]] = []
-    for part in (part for entry in entries for part in entry.all()):
-        if part.certificate is not None:
-            way = explorable(part.certificate)
-            if isinstance(way, Explorable):
-                waiting.append((part, part.certificate, way))
-            else:
-                part.explorer = way
-    waiting.sort(key=lambda one: longest(one[1], one[2]))
-    left = _SECONDS_IN_ALL
-    for done, (part, certificate, way) in enumerate(waiting):
-
-        def tell(share: float, done: int = done) -> None:
-            if progress is not None:
-                progress((done + share) / len(waiting))
-
-        seconds = min(SECONDS, left / (len(waiting) - done))
-        found = explored(certificate, way, seconds=seconds, progress=tell)
-        left -= 0.0 if found is None else found.seconds
-        part.explorer = found or (
-            "To decide again from this many rows takes so long that no other values were tried."
-        )
 
 
 def _reported(entry: Entry) -> ReportedCertificate:
