@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -138,17 +137,45 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def write(path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
-    """Write `document` to `path`; a crash leaves the old file or the new one, never half of one."""
-    text = _readable(document)
+def write(
+    path: str | os.PathLike[str],
+    document: Mapping[str, Json],
+    *,
+    read: Callable[[dict[str, Json]], object] | None = None,
+    largest: int = LARGEST_FILE,
+) -> None:
+    """Write `document` to `path`. A crash leaves the old file or the new one, never half of one,
+    and a document that cannot be read again, by `read` too, leaves the old one.
+    """
+    body = canonical(document)
+    data = readable(document).encode("ascii")
+    try:
+        again = parse(data, what="a file that can be read", name="It", largest=largest)
+        if canonical(again) != body:
+            raise CertificateError("it would read otherwise.")
+        if read is not None:
+            read(again)
+    except CertificateError as error:
+        raise CertificateError(
+            f"{os.fspath(path)} is not written, because it could not be read again: {error}"
+        ) from None
     with atomic_file(path) as file:
-        file.write(text.encode("ascii"))
+        file.write(data)
 
 
-def _readable(document: Mapping[str, Json]) -> str:
+def readable(document: Mapping[str, Json]) -> str:
     """JSON for people too: a line for each key, and one for each list of numbers, however long."""
-    text = json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False)
-    return re.sub(r"\[[-+\d.eE,\s]*\]", lambda numbers: re.sub(r"\s+", "", numbers[0]), text) + "\n"
+    return _lines(document, "\n") + "\n"
+
+
+def _lines(value: Json, margin: str) -> str:
+    inner = f"{margin} "
+    if isinstance(value, Mapping) and value:
+        items = (f"{json.dumps(key)}: {_lines(value[key], inner)}" for key in sorted(value))
+        return f"{{{inner}{f',{inner}'.join(items)}{margin}}}"
+    if isinstance(value, (list, tuple)) and not all(type(item) in (int, float) for item in value):
+        return f"[{inner}{f',{inner}'.join(_lines(item, inner) for item in value)}{margin}]"
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def read(
@@ -181,7 +208,6 @@ def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> 
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise CertificateError(f"{name} is not text, so it is not {what}: expected JSON.") from None
-    _check_depth(text, what, name)
     try:
         document = json.loads(
             text,
@@ -190,9 +216,14 @@ def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> 
             parse_int=_bounded_int,
             parse_float=_finite_float,
         )
+        _require_shallow(document)
         # Half a character is no text: it can be escaped, and not be written.
         json.dumps(document, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise CertificateError(
+            f"{name} is nested more than {DEEPEST_NESTING} deep, so it is not {what}."
+        ) from None
+    except ValueError as error:
         raise CertificateError(
             f"{name} is not {what}: {error}. If it was cut short, copy it again."
         ) from None
@@ -232,16 +263,17 @@ def _mapping_differences(
     return lines
 
 
-def _check_depth(text: str, what: str, name: str) -> None:
-    # Brackets inside strings count too: a document of ours has none, and a bound on both is still a
-    # bound.
-    depth = 0
-    for bracket in re.finditer(r"[\[\]{}]", text):
-        depth += 1 if bracket[0] in "[{" else -1
-        if depth > DEEPEST_NESTING:
-            raise CertificateError(
-                f"{name} is nested more than {DEEPEST_NESTING} deep, so it is not {what}."
-            )
+def _require_shallow(document: Json) -> None:
+    layer: list[Json] = [[document]]
+    for _ in range(DEEPEST_NESTING + 1):
+        layer = [
+            item
+            for value in layer
+            for item in (value.values() if isinstance(value, dict) else value)
+            if isinstance(item, (dict, list))
+        ]
+    if layer:
+        raise RecursionError
 
 
 def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

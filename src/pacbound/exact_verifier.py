@@ -70,9 +70,6 @@ def parse(data: bytes) -> dict[str, Any]:
         raise UnreadableError("larger than 32 MB")
     try:
         text = data.decode("utf-8")
-        steps = (1 if letter in "[{" else -1 for letter in text if letter in "[]{}")
-        if any(depth > DEEPEST for depth in accumulate(steps)):
-            raise UnreadableError(f"nested more than {DEEPEST} deep")
         document = json.loads(
             text,
             object_pairs_hook=_unique,
@@ -80,6 +77,16 @@ def parse(data: bytes) -> dict[str, Any]:
             parse_int=_integer,
             parse_float=_real,
         )
+        inside: list[Any] = [[document]]
+        for _ in range(DEEPEST + 1):
+            inside = [
+                value
+                for part in inside
+                for value in (part.values() if type(part) is dict else part)
+                if type(value) in (dict, list)
+            ]
+        if inside:
+            raise RecursionError(f"nested more than {DEEPEST} deep")
         # Half a character is no text, and cannot be written.
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:

@@ -13,7 +13,7 @@ import pytest
 from tests.certificate.conftest import FROZEN, LAYOUTS, MAKERS, ONE_OF_EACH_LAYOUT, made
 from tests.certificate.schema import SCHEMA
 
-from pacbound import documents, load_certificate
+from pacbound import calibrate, documents, exact_verifier, load_certificate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError, UnknownProcedureError
@@ -131,8 +131,6 @@ def test_a_changed_bound_is_found_by_recomputing_even_if_the_digest_was_mended(
 
 
 def test_a_changed_certificate_is_not_used(tmp_path: Path) -> None:
-    from pacbound import calibrate
-
     document = json.loads(json.dumps(calibrate([0.9, 0.2], [1, 0], delta=0.1).to_dict()))
     document["claim"]["tables"][0]["lower"][0] += 0.01
     certificate = certificate_from_dict(document)
@@ -234,6 +232,30 @@ def test_an_unknown_procedure_asks_for_an_upgrade(certificate: Certificate) -> N
     document["claim"]["procedure"] += "000"
     with pytest.raises(UnknownProcedureError, match="Upgrade pacbound"):
         certificate_from_dict(document)
+
+
+@pytest.mark.parametrize(
+    "names", [["[0, 10]", "[10, 20]"], [f"[{i},{i + 5})" for i in range(0, 170, 5)], ["[" * 40]]
+)
+def test_a_name_that_looks_like_a_list_stays_as_it_is(tmp_path: Path, names: list[str]) -> None:
+    groups = names * 2
+    made_of = calibrate([0.9, 0.2] * len(names), [1] * len(groups), delta=0.1, groups=groups)
+    made_of.save(tmp_path / "c.json")
+    again = load_certificate(tmp_path / "c.json")
+    assert again.verify()
+    assert again.claim() == made_of.claim()
+    assert exact_verifier.check_file(str(tmp_path / "c.json"))[0] == 0
+
+
+def test_what_could_not_be_read_again_does_not_replace_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    documents.write(path, {"a": 1})
+    for value in (10**30, -0.0, float("nan"), "\ud800", {1: 2}):
+        with pytest.raises(CertificateError):
+            documents.write(path, {"a": value})
+    with pytest.raises(CertificateError, match="could not be read again: it.a is missing"):
+        documents.write(path, {"b": 1}, read=lambda again: documents.Reader(again, "it").raw("a"))
+    assert documents.read(path, "it") == {"a": 1}
 
 
 def test_a_crash_while_saving_leaves_the_old_file(

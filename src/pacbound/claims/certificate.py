@@ -462,7 +462,7 @@ class Certificate:
         True
         """
         refuse_replacing_source(path, self.provenance.sources, "the certificate")
-        documents.write(path, self.to_dict())
+        documents.write(path, self.to_dict(), read=certificate_from_dict)
 
     def with_about(self, about: Mapping[str, Any] | None, *, sample: str | None = None) -> Self:
         """The same certificate with what it is about and what its rows are called, for certificates

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import RLock
 from typing import Any, ClassVar, Final, Self, TypedDict, Unpack
 
@@ -171,7 +172,8 @@ class SavedMonitor(ABC):
         """
         with self.all_or_nothing():
             refuse_replacing_source(path, self.sources, "the state of the monitor")
-            state_file.replace_known(path, self.to_dict(), self._known)
+            read_back = partial(self.go_on_from, name="The state")
+            state_file.replace_known(path, self.to_dict(), self._known, read_back)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, as `save` writes it."""

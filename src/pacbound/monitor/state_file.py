@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -67,10 +67,14 @@ def certificate_of_state(path: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def replace_known(
-    path: str | os.PathLike[str], document: Mapping[str, Json], known: dict[str, str]
+    path: str | os.PathLike[str],
+    document: Mapping[str, Json],
+    known: dict[str, str],
+    read_back: Callable[[dict[str, Json]], object],
 ) -> None:
     """Write a document, unless there is a file that this monitor has neither read nor written, or
-    that somebody else has written since; `known` has the digests of the others, by their places.
+    that somebody else has written since; `known` has the digests of the others, by their places;
+    and `read_back` raises if the document cannot be read again.
     """
     place = os.path.realpath(path)
     with locked(path, wait=True):
@@ -88,7 +92,7 @@ def replace_known(
                 "again, and take in what is new. To keep others out, hold locked(path, "
                 "wait=True) from load to save."
             )
-        documents.write(path, document)
+        documents.write(path, document, read=read_back, largest=_LARGEST_FILE)
         known[place] = bytes_digest(path)
 
 

@@ -363,7 +363,7 @@ class Tally:
         True
         """
         refuse_replacing_source(path, self.sources, "the tally")
-        documents.write(path, self.to_dict())
+        documents.write(path, self.to_dict(), read=self.from_dict, largest=LARGEST_FILE)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tally:
