@@ -46,7 +46,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "monitor": "Raise the alarm once a claim no longer holds in use.",
     },
     "See it all": {
-        "demo": "Six steps on shipped data, or with --all the whole story.",
+        "demo": "Six steps on data that ship with the package.",
     },
 }
 
