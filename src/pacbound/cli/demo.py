@@ -88,7 +88,7 @@ def demo(
     (output / "monitor.json").unlink(missing_ok=True)
     for name, columns in {**_images(), "rollouts.csv": _rollouts()}.items():
         _write(output / name, columns)
-    typer.echo(f"To run a command again, where its tables are:\n$ cd {shlex.quote(str(output))}")
+    typer.echo(f"$ cd {shlex.quote(str(output))}")
     with chdir(output):
         for number, step in enumerate(STEPS, start=1):
             typer.echo(f"\n{number}. {step.says}\n$ {step.command}")
