@@ -113,6 +113,14 @@ def test_the_null_device_stays_a_device() -> None:
     assert is_stream("/dev/null")
 
 
+def test_a_device_is_written_to_where_terminals_are_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on Windows."""
+    monkeypatch.delattr(os, "O_NOCTTY")
+    write("/dev/null")
+
+
 def test_a_pipe_stays_a_pipe_and_takes_formats_that_ask_for_their_position(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.npz"
     os.mkfifo(pipe)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pacbound import file_locks
 from pacbound.errors import InvalidValueError
 from pacbound.file_locks import locked
 
@@ -105,3 +109,33 @@ def test_a_device_needs_no_lock() -> None:
     with locked("/dev/null", wait=False):
         pass
     assert not Path("/dev/null.lock").exists()
+
+
+class _Windows:
+    """Stands in for `msvcrt`: somebody else lets go of the lock at the `free`-th try."""
+
+    LK_LOCK, LK_NBLCK = 1, 2
+
+    def __init__(self, free: float) -> None:
+        self.free, self.tries = free, 0
+
+    def locking(self, _: int, mode: int, __: int) -> None:
+        self.tries += 1
+        if self.tries < self.free:
+            code = errno.EACCES if mode == self.LK_NBLCK else errno.EDEADLK
+            raise OSError(code, "held elsewhere")
+
+
+def test_on_windows_a_lock_is_waited_for_longer_than_ten_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, path = _Windows(free=40), tmp_path / "state.json"
+    monkeypatch.setitem(sys.modules, "msvcrt", held)  # type: ignore[arg-type]
+    monkeypatch.setattr(file_locks, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(file_locks, "time", SimpleNamespace(sleep=lambda _: None))
+    with locked(path, wait=True):
+        pass
+    assert held.tries == 40
+    held.free = math.inf
+    with pytest.raises(InvalidValueError, match="in use"), locked(path, wait=False):
+        pass

@@ -143,7 +143,9 @@ def _stream(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     own = _descriptor(path)
     try:
         # A descriptor is duplicated, not opened again: it keeps its place, and still appends.
-        opened = os.dup(own) if own is not None else os.open(path, os.O_WRONLY | os.O_NOCTTY)
+        # Windows has no O_NOCTTY.
+        flags = os.O_WRONLY | getattr(os, "O_NOCTTY", 0)
+        opened = os.dup(own) if own is not None else os.open(path, flags)
     except OSError as error:
         raise _unwritable(path, error) from None
     with _explained(path), _Stream(opened, "wb") as file:

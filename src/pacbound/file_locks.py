@@ -12,12 +12,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from pacbound.errors import InvalidValueError
+
+# Windows says nothing when a lock is let go of: so many seconds until the next look.
+_LOOK_AGAIN: Final = 0.1
 
 
 class _Held(threading.local):
@@ -102,7 +106,16 @@ def taken(file: IO[bytes], *, wait: bool) -> bool:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - only there
 
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            # LK_LOCK gives up with another OSError after ten seconds, so wait here for as long as
+            # it takes.
+            while True:
+                try:
+                    msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+                    break
+                except PermissionError:
+                    if not wait:
+                        raise
+                    time.sleep(_LOOK_AGAIN)
         else:
             import fcntl  # noqa: PLC0415 - only there
 
