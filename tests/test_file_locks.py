@@ -130,7 +130,7 @@ def test_on_windows_a_lock_is_waited_for_longer_than_ten_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, path = _Windows(free=40), tmp_path / "state.json"
-    monkeypatch.setitem(sys.modules, "msvcrt", held)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "msvcrt", held)
     monkeypatch.setattr(file_locks, "sys", SimpleNamespace(platform="win32"))
     monkeypatch.setattr(file_locks, "time", SimpleNamespace(sleep=lambda _: None))
     with locked(path, wait=True):

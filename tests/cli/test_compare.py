@@ -166,3 +166,46 @@ def test_graded_rows_are_not_written_to_be_labelled(pacbound: Any) -> None:
     files = [SAMPLES / f"inspect_{name}.json" for name in ("old", "new")]
     options = ("--id", "id", "--quality", "scores.match.value", *ASKED, "--to-label", "ask.csv")
     assert "graded: grade the rows whose" in pacbound("compare", *files, *options, code=2).stderr
+
+
+def _graded(folder: Path, name: str, wrong: range) -> str:
+    """What lm-evaluation-harness writes of a model on 600 questions."""
+    lines = [json.dumps({"doc_id": i, "acc": float(i not in wrong)}) for i in range(600)]
+    (folder / name).write_text("\n".join(lines))
+    return name
+
+
+def test_all_of_several_candidates_must_pass(pacbound: Any, tmp_path: Path) -> None:
+    """A second run of the old model stands beside the first, and beside the new model."""
+    old = _graded(tmp_path, "old.jsonl", range(10, 60))
+    again = _graded(tmp_path, "old-again.jsonl", range(12, 61))
+    new = _graded(tmp_path, "new.jsonl", range(10, 300))
+    asked = ("--id", "doc_id", "--quality", "acc", "--xi", 0.05, "--delta", 0.05)
+    said = pacbound("compare", old, again, new, *asked, "-o", "made.json", code=3).stdout
+    assert "REFUSED: These rows do not show that the mean quality of new model 2" in said
+    assert "New model 1 may replace the old model." in said
+    assert "Keep" not in said
+    for command in ("show", "verify"):
+        pacbound(command, "made.json", *["--exact"] * (command == "verify"), code=3)
+    passing = pacbound("compare", old, again, "--json", *asked).stdout
+    assert json.loads(passing)["claim"]["certified"] is True
+
+
+def test_a_copy_of_the_old_model_is_no_candidate(pacbound: Any, tmp_path: Path) -> None:
+    old, copy = _graded(tmp_path, "old.jsonl", range(60)), _graded(tmp_path, "b.jsonl", range(60))
+    asked = ("--id", "doc_id", "--quality", "acc", *ASKED)
+    assert "same bytes as old.jsonl" in pacbound("compare", old, copy, *asked, code=2).stderr
+    with (tmp_path / copy).open("a") as file:
+        file.write("\n\n")
+    said = pacbound("compare", old, copy, *asked).stdout
+    assert "The new model has the grade of the old model on all 600 rows" in said.splitlines()[1]
+
+
+def test_files_of_models_are_named_one_by_one(pacbound: Any, tmp_path: Path) -> None:
+    """A pattern gives them in the order of their names, which need not be that of the models."""
+    _graded(tmp_path, "old.jsonl", range(60))
+    new = _graded(tmp_path, "new.jsonl", range(70))
+    asked = ("--id", "doc_id", "--quality", "acc", *ASKED)
+    for given in ("o*.jsonl", "."):
+        said = pacbound("compare", given, new, *asked, code=2).stderr
+        assert "name them one by one" in said

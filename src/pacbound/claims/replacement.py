@@ -48,6 +48,7 @@ from pacbound.tally.count import Kept, count_rows
 from pacbound.tally.questions.cascade import ALL_ROWS
 from pacbound.tally.questions.question import Judged
 from pacbound.tally.questions.replacement import (
+    EQUAL,
     LOST,
     MAY_LOSE,
     MOST_CANDIDATES,
@@ -90,10 +91,10 @@ class ReplacementCertificate(Certificate):
     one.
 
     `certify_replacement` makes such a certificate, and `load_certificate` reads one. A refusal has
-    `certified` False: keep the old model. Of several candidates, each that `may_replace` names is
-    certified. With groups and a common verdict the claim holds in every group; with own verdicts
-    `certified` is False only if no group is certified, and `refused_groups` names those that are
-    not.
+    `certified` False: keep the old model. Of several candidates `certified` says whether all pass,
+    and `may_replace` names those that do, for which the claim holds whatever the others do. With
+    groups and a common verdict the claim holds in every group; with own verdicts a candidate passes
+    if it does in some group, and `refused_groups` names those in which none does.
 
     Attributes
     ----------
@@ -138,8 +139,15 @@ class ReplacementCertificate(Certificate):
         """The candidates that may take the old model's place, in every group that is not left out
         if there are groups.
         """
-        passed = [set(table["passed"]) for table in kept_of(self.values["tables"])]
-        return tuple(self.models[1 + m] for m in sorted(set.intersection(*passed)))
+        kept = kept_of(self.values["tables"])
+        passed = set.intersection(*(set(table["passed"]) for table in kept))
+        return tuple(self.models[1 + m] for m in sorted(passed))
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The candidates that do not pass: in some group, or with own verdicts in any."""
+        every = range(candidates_of(self.values))
+        return tuple(self.models[1 + m] for m in every if m not in passing_of(self.values))
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -192,6 +200,13 @@ def candidates_of(values: Values) -> int:
 def kept_of(tables: Iterable[Values]) -> list[Values]:
     """The tables of the groups that were not left out."""
     return [table for table in tables if not table["left_out"]]
+
+
+def passing_of(values: Values) -> set[int]:
+    """The candidates that pass in all groups that are not left out; with own verdicts in some."""
+    passed = [set(table["passed"]) for table in kept_of(values["tables"])]
+    own = values["group_verdicts"] == "own"
+    return set.union(*passed) if own else set.intersection(*passed)
 
 
 def table_of(counts: Mapping[str, Any], values: Values) -> Any:
@@ -360,15 +375,13 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             {**one, "passed": () if few else self.passed(one["counts"], values), "left_out": few}
             for one, few in zip(values["tables"], small, strict=True)
         ]
-        passed = [set(table["passed"]) for table in kept_of(tables)]
-        own = values["group_verdicts"] == "own"
         procedure = self.procedures[values["procedure"]]
-        return {
+        decided = {
             **values,
             "assumes": self.assumed(procedure, values["drawn"], values["scope"], values["graded"]),
             "tables": tables,
-            "certified": bool(set.union(*passed) if own else set.intersection(*passed)),
         }
+        return {**decided, "certified": len(passing_of(decided)) == candidates_of(values)}
 
     def _small(self, values: Values) -> list[bool]:
         """Which groups are left out: those that are too small, if others are not."""
@@ -496,8 +509,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             filled,
         )
         plain = in_plain_words(certificate, f"{_plainly(values, filled)}{where}", filled)
-        if not certificate.certified:
-            why = self._refused(certificate)
+        why = () if certificate.certified else self._refused(certificate)
+        if not passing_of(values):
             return Says(title, heading, plain, refused=why, groups=tuple(lines), notes=notes)
         better = "is right more often than" if graded is None else "is better on average than"
         loses = (
@@ -517,6 +530,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 f"{'' if graded is None else ', {judged}'}.",
                 filled,
             ),
+            refused=why,
             seen=tuple(seen),
             groups=tuple(lines),
             notes=notes,
@@ -524,11 +538,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def _filled(self, certificate: ReplacementCertificate) -> dict[str, Value]:
         values, models = certificate.values, certificate.models
-        passing = certificate.may_replace
         own = values["group_verdicts"] == "own" and values["scope"] != "top"
-        who = models[1:] if own else passing
-        *others, last = who or ("",)
-        listed = f"each of {', '.join(others)} and {last}" if others else last
+        listed = _each_of(models[1:] if own else certificate.may_replace)
         return {
             "n": count(certificate.n),
             "groups": count(len(groups_of(values))),
@@ -540,11 +551,29 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             "new": models[1],
             "judged": as_graded(values["graded"]),
             "who": listed,
+            "refused": _each_of(certificate.refused),
             "Who": _capital(listed),
         }
 
     def _costs(self, certificate: ReplacementCertificate) -> Sentence | None:
-        """What the new model changes on these rows; None where there are several."""
+        """What the new model changes on these rows; None where there are several. A question, where
+        one changes nothing.
+        """
+        same = [
+            name
+            for name, seen in zip(certificate.models[1:], certificate.counts(), strict=True)
+            if seen[EQUAL] == certificate.n
+        ]
+        if same:
+            what = "gives the answer" if certificate.graded is None else "has the grade"
+            return Sentence(
+                f"{{new}} {what} of {{old}} on all {{n}} rows: is it another model?",
+                {
+                    "new": _capital(same[0]),
+                    "old": certificate.models[0],
+                    "n": count(certificate.n),
+                },
+            )
         if candidates_of(certificate.values) > 1 or certificate.graded is not None:
             return None
         (seen,) = certificate.counts()
@@ -593,13 +622,16 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def _refused(self, certificate: ReplacementCertificate) -> tuple[Sentence, ...]:
         found = []
+        passing = passing_of(certificate.values)
         for place in range(candidates_of(certificate.values)):
+            if place in passing:
+                continue
             (group, why), *others = self.refusals(certificate, place)
             found += self._why(certificate, place, group, why, [name for name, _ in others])
         return (
             *found,
             *self._leave_out(certificate.values),
-            Sentence("Keep {old}.", {"old": certificate.models[0]}),
+            *([] if passing else [Sentence("Keep {old}.", {"old": certificate.models[0]})]),
             Sentence("A refusal does not show that the new model is worse."),
         )
 
@@ -608,7 +640,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         asked = {"xi": values["xi"], "delta": self.level(values)}
         refused = [table for table in values["tables"] if not table["passed"]]
         small = all(too_small(_rows_of(one, values), **asked) for one in refused)
-        if values["xi"] > 0 and small and len(refused) < len(values["tables"]):
+        if values["xi"] > 0 and small and 0 < len(refused) < len(values["tables"]):
             yield Sentence(LEAVE_OUT.format(unit="rows", wrong="is lost"))
 
     def _why(
@@ -818,7 +850,7 @@ def _useful(judged: Judged, names: Sequence[str], undecided: Any) -> Any:
 def _plainly(values: Values, filled: Mapping[str, Value]) -> str:
     """What is claimed, in plain words; of a refusal, what is not shown."""
     who = "{new}" if candidates_of(values) == 1 else "any candidate"
-    who = "{who}" if filled["who"] else who
+    who = "{who}" if not filled["refused"] else who if not passing_of(values) else "{refused}"
     if values["xi"] == 0:
         better = "is right more often than" if values["graded"] is None else "is better than"
         return f"{who} {better} {{old}}"
@@ -841,6 +873,12 @@ def _lost_as_graded(judged: Judged) -> Any:
     """The difference of the qualities, without a coin; 2 where one is missing."""
     lost = np.zeros(0) if judged.told is None else judged.told[0]
     return np.where(np.isnan(lost), 2.0, lost)
+
+
+def _each_of(names: Sequence[str]) -> str:
+    """Some of the candidates, in a sentence."""
+    *others, last = names or ("",)
+    return f"each of {', '.join(others)} and {last}" if others else last
 
 
 def _capital(name: str) -> str:
@@ -938,7 +976,8 @@ def certify_replacement(  # noqa: PLR0913
     Returns
     -------
     ReplacementCertificate
-        `certified`, and `may_replace`, the candidates that pass. A refusal has `certified` False;
+        `certified`, and `may_replace`, the candidates that pass. A refusal has `certified` False,
+        also where only some of several candidates pass;
         `refusal` and `summary()` say why: which labels come first, about how many rows and labels
         it would take, or that no number will.
 

@@ -39,6 +39,7 @@ from pacbound.cli.rows import (
     RELATED,
     FilesArgument,
     RowChoices,
+    files_argument,
     with_options,
 )
 from pacbound.cli.streams import print_json
@@ -67,6 +68,10 @@ ToLabelOption = Annotated[
     ),
     Writes(),
 ]
+# With --id, tables of several models are joined.
+_FilesOfModels = files_argument(
+    " With --id: one file for each model, named one by one, in the order of the models."
+)
 TallyOption = Annotated[
     Path, typer.Option("--output", "-o", help="Where the tally goes."), Writes()
 ]
@@ -92,7 +97,7 @@ def certifying(kind: str) -> Callable[..., Any]:
         claim.command,
         f"{claim.help}\n\nExit code 0: certified. 3: refused.",
         [
-            _parameter("files", FilesArgument),
+            _parameter("files", _FilesOfModels if claim.question.joins else FilesArgument),
             *map(_of_column, columns_of(claim)),
             *(_of_ask(ask) for ask in claim.asks if ask.option),
             *([_parameter("to_label", ToLabelOption, None)] if claim.asks_for_labels else []),
@@ -163,7 +168,7 @@ def tallying(kind: str) -> Callable[..., Any]:
         f"Count one part of the rows for {subject_of(kind)}.\n\n`pacbound certify {kind}` adds "
         "the tallies of all parts, and certifies as if all rows had been counted at once.",
         [
-            _parameter("files", FilesArgument),
+            _parameter("files", _FilesOfModels if claim.question.joins else FilesArgument),
             *map(_of_column, columns_of(claim)),
             *map(_of_ask, counts_by),
             _parameter("rows", Annotated[RowChoices, _rows(claim)]),

@@ -36,17 +36,17 @@ _INSTEAD = {
     "loss": ("confidence", "prediction", "label"),
 }
 
-FilesArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...",
-        help=(
-            "CSV, Parquet, JSON lines, Arrow, .npz, a folder, a quoted glob, or - for standard "
-            "input; all of them are counted together."
-        ),
-    ),
-    Reads(),
-]
+
+def files_argument(more: str = "") -> Any:
+    """The tables that a command reads; `more` is said of them at the end."""
+    text = (
+        "CSV, Parquet, JSON lines, Arrow, .npz, a folder, a quoted glob, or - for standard input; "
+        f"all of them are counted together.{more}"
+    )
+    return Annotated[list[str], typer.Argument(metavar="FILE...", help=text), Reads()]
+
+
+FilesArgument = files_argument()
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,7 @@ def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN)
             f"both have, join them in Spark first, old.join(new, {list(ids)}), and pass the one "
             "frame without id."
         )
+    _require_files(listed)
     tables = [_read(one, place, notation) for place, one in enumerate(listed)]
     for column, value in _conditions(where):
         tables = [table.where(column, value) for table in tables]
@@ -241,10 +242,26 @@ def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN)
         ids = (*ids, _EPOCH)
     sources = [file_fingerprint(one) if are_paths(one) else None for one in listed]
     known = tuple(name for name in sources if name is not None)
+    for place, source in enumerate(sources):
+        if source is not None and source in sources[:place]:
+            raise InvalidValueError(
+                f"{listed[place]} holds the same bytes as {listed[sources.index(source)]}: these "
+                "are the answers of one model. Name a file of each model."
+            )
     found = JoinedTables(tables, ids, known if len(known) == len(listed) else None)
     if all(table.has(_HASH) for table in tables):
         found.shared(_HASH)
     return found
+
+
+def _require_files(listed: Sequence[Any]) -> None:
+    """Raise if a path is not one file: in which order the models stand is for the user to say."""
+    for one in listed:
+        if are_paths(one) and (isinstance(one, (list, tuple)) or not Path(one).is_file()):
+            raise InvalidValueError(
+                f"{one} is not a file, and id joins one file for each model, in their order: name "
+                "them one by one, the old model's (of a cascade, the fast one's) first."
+            )
 
 
 def quality_of(values: Iterable[Any], name: str) -> list[Any]:

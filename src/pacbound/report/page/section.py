@@ -107,6 +107,8 @@ def _reservation(entry: Entry) -> Markup | None:
             "Not all of its claims are certified together. Each says below whether it is alone.",
         )
     if not entry.certified:
+        if entry.certificate is not None and entry.certificate.says.promise is not None:
+            return tag("p", "Only a part of this is certified, as it says below.")
         return tag("p", "Nothing is certified here. The claim must not be relied on.")
     if entry.certificate is None:
         return None
