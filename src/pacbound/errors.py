@@ -3,7 +3,6 @@
     PacboundError
     ├── InvalidValueError (ValueError)         no guarantee follows from it: NaN, delta = 1.2
     │   ├── RepeatedSourceError                the same rows counted twice
-    │   └── OverspentError                     more claims on the same rows than a budget allows
     ├── InvalidTypeError (TypeError)           strings where scores belong
     ├── CertificateError (ValueError)          not a certificate, or one that was changed
     │   └── UnknownProcedureError              a certificate from a newer pacbound
@@ -32,10 +31,6 @@ class InvalidValueError(PacboundError, ValueError):
 
 class RepeatedSourceError(InvalidValueError):
     """The same rows would be counted twice, which voids every guarantee."""
-
-
-class OverspentError(InvalidValueError):
-    """A claim would spend more of delta than a budget has left for its sample."""
 
 
 class InvalidTypeError(PacboundError, TypeError):

@@ -139,7 +139,7 @@ def test_the_name_in_a_file_is_fixed(tmp_path: Path) -> None:
     calibrate(SCORES, RIGHT, delta=0.1).save(tmp_path / "c.json")
     loaded = load_certificate(tmp_path / "c.json")
     assert loaded.with_about(None) is loaded
-    with pytest.raises(InvalidValueError, match=r"Budget\.spend takes a sample"):
+    with pytest.raises(InvalidValueError, match="say it where it is certified"):
         loaded.with_about(None, sample=NAME)
 
 

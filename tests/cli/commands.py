@@ -127,7 +127,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         0,
     ),
-    "budget": (("budget", "budget.json", "--delta", "0.1"), 0),
     "cost": (("cost", "cascade.json", "--delta", "0.01"), 0),
 }
 """Each command with what it ends with if nothing is in its way. Verdicts of all kinds are there."""

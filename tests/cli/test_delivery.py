@@ -113,7 +113,7 @@ MADE = {line.command for line in CLAIMS.values()} - {"calibrate", "cascade", "re
 """One function makes every command that certifies. The three that are left out of these stand for
 them: a success, two models, and a refusal."""
 
-READERS = [verb for verb in COMMANDS if verb not in ("plan rate", "plan looks", "budget")]
+READERS = [verb for verb in COMMANDS if verb not in ("plan rate", "plan looks")]
 """Commands that read rows, or a document."""
 
 

@@ -173,8 +173,7 @@ def test_a_command_writes_no_file_that_no_option_names(
         for option, value in pairwise(line)
         if option in writing or (option == "-o" and "--output" in writing)
     }
-    # A budget is the only file of its command.
-    assert changed <= named | ({"budget.json"} if verb == "budget" else set())
+    assert changed <= named
 
 
 APPLY = ("apply", "calibration.json", "--column", "confidence=c", "-o")

@@ -65,13 +65,10 @@ def test_a_table_without_positives_ends_with_2_and_leaves_nothing_behind(
     pacbound: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "none.csv").write_text("s,y\n0.5,0\n0.25,0\n")
-    pacbound("budget", "budget.json", "--delta", 0.05)
-    spending = ("--budget", "budget.json", "-o", "r.json")
-    done = pacbound("recall", "none.csv", *COLUMNS, *CLAIM, *spending, code=2)
+    done = pacbound("recall", "none.csv", *COLUMNS, *CLAIM, "-o", "r.json", code=2)
     assert "None of 2 rows is positive" in done.stderr
     assert "Name the column" in done.stderr
     assert not (tmp_path / "r.json").exists()
-    assert "Nothing is spent" in pacbound("budget", "budget.json").stdout
     pacbound("tally", "recall", "none.csv", *COLUMNS, "-o", "t.json")
     assert "is positive" in pacbound("certify", "recall", "t.json", *CLAIM, code=2).stderr
 

@@ -64,6 +64,28 @@ def test_people_read_what_was_written_and_what_is_wrong(folder: Path, pacbound: 
     assert "forged.json: NOT VERIFIED" in done.stderr
 
 
+def test_a_folder_is_all_of_its_certificates_and_the_sum_of_their_deltas(
+    folder: Path, pacbound: Run
+) -> None:
+    (folder / "sample").mkdir()
+    for name in ("certified", "refused"):
+        (folder / f"{name}.json").rename(folder / "sample" / f"{name}.json")
+    done = pacbound("report", "sample", "-o", "out.html", code=3)
+    assert "is at most 0.02, the sum of their deltas, of refusals too." in done.stdout
+    printed = json.loads(pacbound("report", "sample", "-o", "out.html", "--json", code=3).stdout)
+    assert printed["delta"] == 0.02
+    assert [one["certificate"] for one in printed["certificates"]] == [
+        "certified.json",
+        "refused.json",
+    ]
+
+
+def test_a_folder_without_certificates_is_bad_usage(folder: Path, pacbound: Run) -> None:
+    (folder / "empty").mkdir()
+    done = pacbound("report", "empty", "-o", "out.html", code=2)
+    assert "empty is a folder without .json files" in done.stderr
+
+
 def test_the_state_of_a_monitor_is_drawn(folder: Path, pacbound: Run) -> None:
     pacbound("report", "certified.json", "--monitor", "state.json", "-o", "out.html")
     assert "Evidence over time" in (folder / "out.html").read_text(encoding="utf-8")

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    Budget,
     PACCalibrator,
     Tally,
     binomial_lower,
@@ -208,7 +207,6 @@ CLAIMS: dict[str, Callable[[float], Any]] = {
     "pilot": lambda delta: plan_from_pilot(
         Tally.count("calibration", confidence=[0.5], correct=[True]), delta=delta
     ),
-    "budget": lambda delta: Budget("never-written.json", delta=delta),
 }
 
 

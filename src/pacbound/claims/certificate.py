@@ -476,8 +476,8 @@ class Certificate:
             stands for the name, the size and the SHA-256 of that file, or of all files of that
             folder. Texts that are there already stay, unless they are named again.
         sample
-            What the rows are called, a short text such as "held-out, March": a `Budget` adds up the
-            claims on rows of one name. A name that is there already stays if this is left out.
+            What the rows are called, a short text such as "held-out, March". A name that is there
+            already stays if this is left out.
 
         Returns
         -------
@@ -507,7 +507,7 @@ class Certificate:
         if self.loaded is not None:
             raise InvalidValueError(
                 "This certificate was read from a file, and what it is about is fixed there: say "
-                "it where it is certified. Budget.spend takes a sample, too."
+                "it where it is certified."
             )
         said = {**self.provenance.about, **texts}
         called = self.provenance.sample if name is None else name

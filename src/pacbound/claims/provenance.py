@@ -3,7 +3,7 @@
 None of it is a part of the claim: nothing is computed from it, and verifying cannot show that it is
 true. What a certificate is `about` are short texts by names; a path stands for what lies there, so
 that a text can be held against the file itself. Arrays and frames carry nothing that says which
-rows they are, so whoever certifies names the `sample`: claims on rows of one name share one budget.
+rows they are, so whoever certifies names the `sample`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,6 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Claim several things": {
         "judge": "How far the verdicts of a judge may be trusted.",
         "together": "Certify several claims that hold at once, in one file.",
-        "budget": "What the claims on each sample have spent.",
     },
     "Use a certificate": {
         "show": "Say what it claims, of what, and whether it follows.",

@@ -21,7 +21,6 @@ from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Claim, certify
 from pacbound.cli.delivery import (
     AboutOption,
-    BudgetOption,
     OutputOption,
     about_of,
     deliver,
@@ -242,14 +241,13 @@ def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Pa
 _AS_JSON = _parameter("as_json", JsonOption, default=False)
 _RESULT = (
     _parameter("output", OutputOption, None),
-    _parameter("budget", BudgetOption, None),
     _parameter("about", AboutOption, None),
     _AS_JSON,
 )
 
 
 def _delivered(certificate: Certificate, given: Mapping[str, Any]) -> int:
-    return deliver(certificate, given["output"], as_json=given["as_json"], budget=given["budget"])
+    return deliver(certificate, given["output"], as_json=given["as_json"])
 
 
 def columns_of(claim: Claim[Any]) -> tuple[RowColumn, ...]:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.atomic_files import atomic_file
-from pacbound.claims.budget import Budget
 from pacbound.claims.certificate import Certificate
 from pacbound.cli.exit_codes import REFUSED, complain, decided
 from pacbound.cli.options import RESULT, Reads, Writes, option
@@ -48,15 +47,7 @@ AboutOption = Annotated[
     ),
     Reads(_named_files),
 ]
-BudgetOption = Annotated[
-    Path | None,
-    option(
-        "A budget of delta, as `pacbound budget` begins it: a claim that would overspend is "
-        "neither saved nor shown.",
-        rich_help_panel=RESULT,
-    ),
-    Writes(is_locked=True),
-]
+
 OutputOption = Annotated[
     Path | None, option("--output", "-o", "Where the certificate goes."), Writes()
 ]
@@ -80,19 +71,14 @@ def about_of(pairs: Sequence[str] | None) -> dict[str, str | Path]:
     return told
 
 
-def deliver(
-    certificate: Certificate, output: Path | None, *, as_json: bool, budget: Path | None = None
-) -> int:
+def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> int:
     """Save and print `certificate`; the exit code says whether it is certified or refused.
 
-    What it spends is taken from the `budget` first: one that overspends is neither saved nor shown.
     A share of no rows at all is bad data, as a table without rows is.
     """
     silent = certificate.says_nothing()
     if silent is not None:
         raise InvalidValueError(silent)
-    if budget is not None:
-        Budget(budget).spend(certificate)
     code = decided(0 if certificate.certified else REFUSED)
     if output is not None:
         certificate.save(output)

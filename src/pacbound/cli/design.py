@@ -9,10 +9,8 @@ from typing import Annotated
 import typer
 
 from pacbound.cascade.design import CascadeDesign, design_cascade
-from pacbound.claims.budget import Budget
 from pacbound.cli.delivery import (
     AboutOption,
-    BudgetOption,
     OutputOption,
     about_of,
     deliver,
@@ -73,7 +71,6 @@ def design(
     *,
     rows: Annotated[RowChoices, (*RELATED, *GRADED, *PIPED, "sample")],
     output: OutputOption = None,
-    budget: BudgetOption = None,
     about: AboutOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -104,9 +101,6 @@ def design(
             **rows.options(),
         )
     columns = names(prediction or quality or "")
-    if budget is not None:
-        # Before anything is shown: what is tried on the fold costs nothing, the certificate does.
-        Budget(budget).spend(found.certificate)
     if as_json:
         return _deliver_json(found, columns, output)
     _print_tried(found, columns)

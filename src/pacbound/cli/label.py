@@ -15,12 +15,10 @@ import typer
 from pacbound.cascade.labelling import LabelSession
 from pacbound.cascade.labelling.session import GRADING, Outcome, require_loss
 from pacbound.cascade.rows import CHECK, LABEL, Fill, no_label, rows_asked_for
-from pacbound.claims.budget import Budget
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.cli.delivery import (
     AboutOption,
-    BudgetOption,
     OutputOption,
     about_of,
     deliver,
@@ -125,7 +123,6 @@ def label(
     *,
     rows: Annotated[RowChoices, (*RELATED, *GRADED, "row_ids", "seed", *PIPED, "sample")],
     output: OutputOption = None,
-    budget: BudgetOption = None,
     about: AboutOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -175,13 +172,6 @@ def label(
         with progress_bar("reading") as progress:
             reading["progress"] = progress
             going = _session(file, session, fixed, reading, graded=bool(answer.grades))
-        if budget is not None:
-            # All certificates of a session hold together, so it spends once: when it is begun.
-            if session.exists():
-                raise InvalidTypeError(
-                    f"{session} has spent its delta already: leave --budget out."
-                )
-            Budget(budget).spend(going.certificate(sample=named))
         if label is not None and not insisted:
             _require_related(going, file, label, predictions, notation)
         there = answer.stored(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,17 +16,21 @@ from pacbound.cli.exit_codes import (
     decided,
     ending_well,
 )
-from pacbound.cli.options import CertificatesArgument, PatientOption, Reads, Writes, option
+from pacbound.cli.options import PatientOption, Reads, Writes, option
 from pacbound.cli.streams import print_json
 from pacbound.cli.verify import worst
-from pacbound.errors import UnwritableFileError
+from pacbound.errors import InvalidValueError, UnwritableFileError
 from pacbound.report import ReportedCertificate, WrittenReport, write_report
 from pacbound.report.page.writing import reported
 
 
 @ending_well
 def report(
-    certificates: CertificatesArgument,
+    certificates: Annotated[
+        list[Path],
+        typer.Argument(metavar="CERT...", help="Certificates, or folders of them."),
+        Reads(),
+    ],
     output: Annotated[
         Path, option("--output", "-o", "Where the page goes, such as report.html."), Writes()
     ],
@@ -47,9 +52,13 @@ def report(
     The page is one file that needs no network. Every certificate is verified first. One that is not
     verified, or cannot be read, is named on the page with the reason, and nothing of it is shown.
 
+    Of a folder all .json files are taken. What is printed at the end is the sum of the deltas: keep
+    all certificates of one sample in one folder.
+
     Exit codes as for verify: 0: all are verified and certified. 3: all are verified, and one is a
     refusal. 2: one cannot be read. 1: one is not verified. The page is written in all these cases.
     """
+    certificates = list(_files(certificates))
     try:
         written = write_report(
             certificates, output, monitors=monitor or (), title=title, patient=patient
@@ -64,6 +73,7 @@ def report(
             {
                 "report": str(output),
                 "bytes": written.size,
+                "delta": written.delta,
                 "certificates": [_for_programs(entry) for entry in written.certificates],
             }
         )
@@ -72,12 +82,31 @@ def report(
     return code
 
 
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files, and those in folders, by name."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(path.glob("*.json"))
+        if not inside:
+            raise InvalidValueError(
+                f"{path} is a folder without .json files: expected certificates in it."
+            )
+        yield from inside
+
+
 def _say(written: WrittenReport) -> None:
     for entry in written.certificates:
         if entry.verified:
             typer.echo(f"{entry.name}: {'certified' if entry.certified else 'REFUSED'}")
         else:
             complain(f"{entry.name}: {_why(entry)}")
+    if len(written.certificates) > 1:
+        typer.echo(
+            f"The chance that any of these claims was certified and is wrong is at most "
+            f"{written.delta:g}, the sum of their deltas, of refusals too."
+        )
     size = written.size / 1000
     typer.echo(f"\nWritten to {written.path} ({size:.0f} KB). Open it in a browser.")
 

@@ -117,8 +117,7 @@ _OWN: dict[str, Any] = {
     ),
     "sample": typer.Option(
         metavar="NAME",
-        help="A name for these rows: a budget adds up the claims on rows of one name; claims "
-        "without a name count for every name.",
+        help="A name for these rows: the deltas of all claims about the same rows add up.",
     ),
     "unrelated_labels": typer.Option("--unrelated-labels", help=DECLARED["unrelated_labels"].help),
 }

@@ -26,7 +26,6 @@ from pacbound.claims.provenance import sample_name
 from pacbound.cli.certifying import columns_of, summed
 from pacbound.cli.delivery import (
     AboutOption,
-    BudgetOption,
     OutputOption,
     about_of,
     deliver,
@@ -66,7 +65,6 @@ def together(
         ),
     ] = None,
     output: OutputOption = None,
-    budget: BudgetOption = None,
     about: AboutOption = None,
     *,
     rows: Annotated[RowChoices, ("sample",)],
@@ -89,10 +87,10 @@ def together(
             f"{declared[0]} declares all claims: pass it alone, without other files."
         )
     else:
-        written = {"-o": output, "--budget": budget}
+        written = {"-o": output}
         bundle = _of_declared(declared[0], delta, named, written=written)
     bundle = bundle.with_about(about_of(about), sample=named)
-    return deliver(bundle, output, as_json=as_json, budget=budget)
+    return deliver(bundle, output, as_json=as_json)
 
 
 def _of_certificates(paths: list[Path], delta: float | None) -> CertificateBundle:
@@ -258,7 +256,6 @@ def judge(
     *,
     rows: Annotated[RowChoices, (*CLASSES, *GRADED, *DRAWN, "labels", *PIPED, *COUNTED, "sample")],
     output: OutputOption = None,
-    budget: BudgetOption = None,
     about: AboutOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -287,7 +284,7 @@ def judge(
         )
     if not as_json:
         typer.echo(_labels(bundle))
-    return deliver(bundle, output, as_json=as_json, budget=budget)
+    return deliver(bundle, output, as_json=as_json)
 
 
 def _labels(bundle: CertificateBundle) -> str:

@@ -210,7 +210,7 @@ class RowOptions(TypedDict, total=False):
     sample: Annotated[
         str | None,
         Row(
-            "What you call these rows, for a budget: all claims about them share its delta.",
+            "What you call these rows: the deltas of all claims about the same rows add up.",
             "certificate",
         ),
     ]

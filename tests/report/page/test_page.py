@@ -381,9 +381,11 @@ def test_sixty_claims_have_a_page(tmp_path: Path) -> None:
     assert "claim 59: Recall of at least 90 %" in page.text
 
 
-def test_the_summary_adds_the_deltas_of_what_is_certified(tmp_path: Path) -> None:
-    _, page = _written(tmp_path, [recall(), shield(delta=0.02), shield(count=20)])
-    assert "add the deltas: 0.07 for what is certified here." in page.text
+def test_the_summary_adds_the_deltas_of_refusals_too(tmp_path: Path) -> None:
+    written, page = _written(tmp_path, [recall(), shield(delta=0.02), shield(count=20)])
+    assert [entry.certified for entry in written.certificates] == [True, True, False]
+    assert written.delta == 0.12
+    assert "add the deltas, those of refusals too: 0.12." in page.text
 
 
 def test_the_summary_has_every_group(tmp_path: Path) -> None:

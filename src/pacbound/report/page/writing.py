@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -22,6 +21,7 @@ from typing import Final, TypeAlias
 from pacbound.atomic_files import atomic_file, refuse_overwriting
 from pacbound.errors import InvalidValueError
 from pacbound.monitor import BundleMonitor, Monitor
+from pacbound.procedures import union
 from pacbound.report import palette
 from pacbound.report.page.entries import (
     MOST_FIGURES,
@@ -110,6 +110,9 @@ class WrittenReport:
         How many bytes it has, fewer than 500,000.
     certificates : tuple of ReportedCertificate
         What it says about each certificate, in order.
+    delta : float
+        The sum of the deltas of all that are verified, refusals too: at most this is the chance
+        that any of these claims was certified and is wrong.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class WrittenReport:
     path: Path
     size: int
     certificates: tuple[ReportedCertificate, ...]
+    delta: float
 
 
 def write_report(
@@ -212,7 +216,8 @@ def write_report(
         )
     with atomic_file(path) as file:
         file.write(page)
-    return WrittenReport(Path(path), len(page), tuple(map(_reported, entries)))
+    reported = tuple(map(_reported, entries))
+    return WrittenReport(Path(path), len(page), reported, _sum_of_deltas(entries))
 
 
 def reported(
@@ -307,7 +312,7 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
         tag(
             "p",
             "Each claim fails with probability at most its delta. For all of them together, add "
-            f"the deltas: {_sum_of_deltas(entries)}.",
+            f"the deltas, those of refusals too: {in_few_digits(_sum_of_deltas(entries))}.",
             class_="aside",
         ),
         class_="summary",
@@ -315,10 +320,9 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
     )
 
 
-def _sum_of_deltas(entries: Sequence[Entry]) -> str:
-    deltas = (Fraction(repr(float(one.claim["delta"]))) for one in entries if one.certified)
-    total = sum(deltas, Fraction(0))
-    return f"{in_few_digits(float(total))} for what is certified here"
+def _sum_of_deltas(entries: Sequence[Entry]) -> float:
+    """Of refusals too: that a claim was refused was not known before the rows were looked at."""
+    return float(union.total(one.claim["delta"] for one in entries if one.claim))
 
 
 def _delta(entry: Entry) -> str:
