@@ -1,7 +1,7 @@
 """A figure as data: panels one above the other over one horizontal axis, and marks on them.
 
-It knows no colour, no pixel and no file. `pacbound.report` draws it as SVG on the page, by
-matplotlib, and as a sketch on a terminal, and all three show the same marks.
+It knows no colour, no pixel and no file. `pacbound.report` draws it as SVG on the page and by
+matplotlib, and both show the same marks.
 
 What a mark means is its `look`:
 

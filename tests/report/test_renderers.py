@@ -1,10 +1,9 @@
-"""One figure, drawn as SVG, by matplotlib and on a terminal."""
+"""One figure, drawn as SVG and by matplotlib."""
 
 from __future__ import annotations
 
 import re
 import sys
-from math import ceil, floor
 from pathlib import Path
 from typing import Any, get_args
 from xml.etree import ElementTree
@@ -26,14 +25,12 @@ from pacbound.figure import (
     Line,
     Look,
     Mark,
-    Note,
     Panel,
     Range,
     Steps,
     Upright,
 )
 from pacbound.report import page
-from pacbound.report.sketch import sketch
 from pacbound.report.svg import figure_html, svg
 from pacbound.report.thinning import thinned
 from pacbound.report.with_matplotlib import draw
@@ -83,16 +80,6 @@ def test_the_style_sheet_has_every_class_that_is_drawn() -> None:
     assert classes > {"line-certified", "line-seen", "area-certified", "dashed", "dot-certified"}
     styled = set(re.findall(r"\.([a-z][a-z-]*)", style))
     assert classes - styled == set()
-
-
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("width", [30, 80])
-def test_a_sketch_stays_within_its_width(name: str, width: int) -> None:
-    for encoding in ("utf-8", "ascii", "cp1252", None, "no such encoding"):
-        lines = sketch(SHAPES[name], width=width, encoding=encoding)
-        assert max(map(len, lines)) <= width
-        if encoding != "no such encoding":
-            "\n".join(lines).encode(encoding or "ascii")
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -180,7 +167,6 @@ def test_series_of_one_look_differ_in_every_renderer() -> None:
     keys = [item.find("svg/path") for item in root.findall("ul/li")]
     assert len({(key.get("d"), key.get("class")) for key in keys if key is not None}) == 6
     assert len({path.get("class") for path in root.findall("svg/svg/path")}) == 3
-    assert {line[2] for line in sketch(figure)[-6:-3]} == set("○□◇")
     drawn: Any = draw(figure)[0].get_lines()
     assert len({line.get_marker() for line in drawn[:3]}) == 3
     assert {line.get_markerfacecolor() for line in drawn[:3]} == {"none"}
@@ -201,16 +187,9 @@ def test_names_from_data_are_text_and_neither_markup_nor_formulas_nor_commands()
     figure = _one(Line([0, 1], [0, 1], "seen", f"_{name}"))
     hostile = Figure(name, name, UNIT, figure.panels)
     assert "<script>" not in figure_html(hostile)
-    assert "\x1b" not in "".join(sketch(hostile, encoding="ascii"))
     legend = draw(hostile)[0].get_legend()
     assert legend is not None
     assert len(legend.get_texts()) == 1
-    assert max(map(len, sketch(hostile, width=30))) <= 30
-
-
-def test_letters_that_take_two_columns_count_twice() -> None:
-    wide = Figure("分類" * 20, "", UNIT, [])
-    assert sketch(wide, width=30)[0] == "分類" * 7 + "…"
 
 
 # Rounding: what is drawn of an interval is never narrower than the interval.
@@ -241,35 +220,10 @@ def test_svg_rounds_certified_intervals_outwards(wide: float) -> None:
     assert (np.abs(shares - np.stack([low, high], axis=1)) < 0.11 / (bottom - top)).all()
 
 
-def _rows_with(stroke: str, lines: list[str], rows: int) -> set[int]:
-    """Rows of the only panel, the lowest first, in which a stroke stands."""
-    panel = [line.partition("│")[2] for line in lines if "│" in line][:rows]
-    return {row for row, line in enumerate(panel[::-1]) if stroke in line}
-
-
-@pytest.mark.parametrize("place", range(40))
-def test_a_sketch_rounds_certified_intervals_outwards(place: int) -> None:
-    low, high = (float(side[place]) for side in _edges(2))
-    every = set(range(floor(10 * low), max(ceil(10 * high), floor(10 * low) + 1)))
-    for mark in (
-        Boxes([0.2], [0.4], [low], [high], "certified", "x"),
-        Band([0.2, 0.4], [low, low], [high, high], "certified", "x"),
-        Boxes([0.3], [0.3], [low], [high], "certified", "x"),
-    ):
-        assert _rows_with("▒", sketch(_one(mark), rows=10), 10) == every
-
-
 @pytest.mark.parametrize("place", range(20))
 def test_a_certified_range_of_thresholds_is_rounded_inwards(place: int) -> None:
     low, high = (float(side[place]) for side in _edges(3))
     mark = Range(low, high, "certified", "x")
-    figure = _one(mark, y=Axis("", 0, 1, words=()))
-    line = next(line for line in sketch(figure, width=60) if "▒" in line).partition("│")[2]
-    columns = 58
-    first, after = line.index("▒"), line.rindex("▒") + 1
-    if after - first > 1:
-        assert low <= first / columns + 1e-12
-        assert after / columns <= high + 1e-12
     root = ElementTree.fromstring(svg(_one(mark)))
     (path,) = root.findall("svg/path")
     left, right = re.findall(r"M(\S+) \S+?V\S+?H([\d.]+)V", path.get("d", ""))[0]
@@ -286,8 +240,6 @@ def test_no_line_is_drawn_where_a_number_is_missing() -> None:
     line = Line([0, 0.2, 0.4, 0.6, 0.8, 1], [0.5, 0.5, NAN, NAN, 0.5, 0.5], "seen", "x")
     (path,) = ElementTree.fromstring(svg(_one(line))).findall("svg/path")
     assert path.get("d", "").count("M") == 2
-    row = next(text for text in sketch(_one(line)) if "•" in text).partition("│")[2]
-    assert len(row.split()) == 2
 
 
 def test_no_band_is_drawn_where_its_ends_are_missing() -> None:
@@ -295,8 +247,6 @@ def test_no_band_is_drawn_where_its_ends_are_missing() -> None:
     assert [x.tolist() for x, _, _ in band.stretches()] == [[0, 0.2], [0.8, 1]]
     (path,) = ElementTree.fromstring(svg(_one(band))).findall("svg/path")
     assert path.get("d", "").count("Z") == 2
-    row = next(text for text in sketch(_one(band)) if "░" in text).partition("│")[2]
-    assert len(row.split()) == 2
 
 
 @pytest.mark.parametrize("kind", [Line, Steps, Dots])
@@ -370,11 +320,3 @@ def test_the_words_beside_a_horizontal_axis_do_not_touch() -> None:
     assert len(places) >= 2
     words = [t.text or "" for t in root.iter("text") if t.get("class") == "across"]
     assert np.diff(places).min() > 8 * max(map(len, words))
-
-
-def test_notes_stand_beside_their_place_on_a_terminal() -> None:
-    figure = _one(Note(0.5, 0.5, "17"), Note(0.5, 0.99, "18"), Dots(0.5, 0.5, "seen", "x"))
-    lines = sketch(figure)
-    at = next(row for row, line in enumerate(lines) if "●" in line)
-    assert "17" in lines[at - 1]
-    assert "18" not in "".join(lines)

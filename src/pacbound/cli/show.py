@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -19,14 +17,10 @@ from pacbound.cli.options import CertificatesArgument, PatientOption, option
 from pacbound.cli.streams import print_json
 from pacbound.cli.verify import for_programs, read_or_complain, worst
 from pacbound.documents import Json, printable, printable_lines
-from pacbound.report.sketch import sketch
 from pacbound.says import aligned
 
 MOST_DIFFERENCES = 10
 MOST_SOURCES = 5
-MOST_FIGURES = 6
-# How many columns a picture has, indented on a usual terminal.
-ROOM = 78
 
 _COLOURS = {"CERTIFIED": "bold green", "REFUSED": "bold yellow", "NOT VERIFIED": "bold red"}
 
@@ -103,9 +97,8 @@ def _sections(certificate: Certificate, verification: Verification) -> Iterator[
 
 
 def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
-    """What a certificate is about, its claim in a plain sentence and in a picture, then in full
-    with what it assumes; for a bundle those of each of its claims. What is not verified is not
-    drawn.
+    """What a certificate is about, its claim in a plain sentence and in full, what it assumes;
+    for a bundle those of each of its claims.
     """
     if about := certificate.about_lines():
         yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
@@ -117,8 +110,6 @@ def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
         if said.table:
             caption = [] if said.caption is None else [f"{said.caption}:"]
             yield Section("In numbers", _lines([*caption, *aligned(said.table)]))
-        if drawn := pictures(certificate, sys.stdout.encoding):
-            yield Section("In a picture", drawn)
         rest = replace(said, refused=(), table=(), caption=None)
         full = [str(said.title), *rest.in_full()]
         yield Section("Claim", _lines([*full, *certificate.draw_lines()]))
@@ -131,26 +122,13 @@ def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
     # What is not verified says all of it in its own words.
     for name, member in (certificate.inside if verified else certificate.members).items():
         for part in _told(member, verified=verified):
-            # The two claims of a range share its picture and its rows.
+            # The two claims of a range share its rows.
             if name in certificate.members or part.title in ("In plain words", "Claim"):
                 yield Section(f"{printable(name)}: {part.title}", part.lines)
 
 
 def _lines(told: Iterable[str]) -> list[str]:
     return printable_lines("\n".join(told)).strip("\n").split("\n")
-
-
-def pictures(certificate: Certificate, encoding: str | None) -> list[str]:
-    """The figures of a certificate as lines of text; none if it has nothing to draw."""
-    groups = len(getattr(certificate, "groups", ()))
-    return [
-        *(
-            line
-            for figure in islice(certificate.figures(), MOST_FIGURES)
-            for line in sketch(figure, width=ROOM, encoding=encoding)
-        ),
-        *([f"({MOST_FIGURES} of {groups} groups are drawn)"] if groups > MOST_FIGURES else []),
-    ]
 
 
 def _made(certificate: Certificate) -> list[str]:
