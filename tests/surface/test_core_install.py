@@ -38,6 +38,7 @@ PACKAGES = [
     "pacbound.cascade",
     "pacbound.claims.certificate",
     "pacbound.monitor",
+    "pacbound.paper",
     "pacbound.planning",
     "pacbound.claims.recall",
     "pacbound.report",
