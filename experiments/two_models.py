@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from pacbound import paper
 from pacbound.procedures.cascade import TOP, decide, walk_from_counts
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.stats.binomial import binomial_interval, bonferroni_level
-from pacbound.stats.paired import paired_test
+from pacbound.stats.paired import paired_test, paired_upper
 from pacbound.tally.questions.cascade import AGREE, NEITHER, ONLY_FAST, ONLY_SLOW
 
 Array = NDArray[Any]
@@ -91,10 +91,21 @@ class Pair:
         return walk_from_counts(cells, np.bincount(keys, minlength=4 * len(cells)).reshape(-1, 4))
 
 
-def certified(walk: JointWalk, n: int, *, xi: float, delta: float, bound: Any) -> int:
+def certified(walk: JointWalk, n: int, *, xi: float, delta: float) -> int:
     """The threshold that is certified: the last before the first failure."""
-    cells = decide(walk, n, xi=xi, delta=delta, bound=bound).cells
+    cells = decide(walk, n, xi=xi, delta=delta, bound="exact").cells
     return NEVER if cells is None else cells[0]
+
+
+def by_bound(name: str, walk: JointWalk, n: int, *, xi: float, delta: float) -> int:
+    """The last threshold before the first failure of the "exact" test, a "pair" of binomial bounds,
+    or the paper's "product"."""
+    if name == "exact":
+        return certified(walk, n, xi=xi, delta=delta)
+    changes = walk.take(walk.changes())
+    if name == "product":
+        return walked(changes, product_bounds(changes, n, delta)[0] <= xi)
+    return walked(changes, paired_upper(changes.losses, changes.gains, n, delta=delta) <= xi)
 
 
 def walked(changes: JointWalk, passes: Array) -> int:
@@ -129,21 +140,10 @@ def mean_loss(changes: JointWalk, n: int) -> Array:
 
 
 def product_bounds(changes: JointWalk, n: int, delta: float) -> tuple[Array, Array]:
-    """The paper's bound on the loss, mended and as it is printed, each interval at delta/3.
-
-    With r the rate of rows that exit and on which the models differ, c how often the fast model is
-    right on those and c' how often the slow one is, the loss is at most (1 - c_lo) r_up -
-    (1 - c'_up) r_lo. Printed is c_up r_up - c'_lo r_lo, which bounds the accuracy that is gained.
-    """
-    level = bonferroni_level(delta, 3)
-    (differ,) = changes.differ
-    rate_low, rate_high = binomial_interval(differ, n, delta=level)
-    fast_low, fast_high = binomial_interval(changes.gains, differ, delta=level)
-    slow_low, slow_high = binomial_interval(changes.losses, differ, delta=level)
-    return (
-        np.asarray((1 - fast_low) * rate_high - (1 - slow_high) * rate_low),
-        np.asarray(fast_high * rate_high - slow_low * rate_low),
-    )
+    """The paper's bound on the loss at each step, mended and as it is printed."""
+    counts = changes.differ, changes.only_fast, changes.lost, n
+    mended = paper.error_bound(*counts, delta=delta)
+    return np.asarray(mended), np.asarray(paper.error_bound_as_printed(*counts, delta=delta))
 
 
 def cell_of(threshold: float) -> int:

@@ -29,6 +29,7 @@ from experiments.record import RESULTS, known, provenance, publish, show_progres
 from experiments.two_models import (
     Array,
     Pair,
+    by_bound,
     certified,
     chance_of_more,
     passes_exact,
@@ -152,7 +153,7 @@ def violations(pair: Pair, sets: int) -> dict[str, Any]:
             "searched_exact": searched(changes, passes_exact(changes, N, xi=XI, delta=DELTA)),
             "searched_product": searched(changes, product),
             "product": walked(changes, product),
-            "exact": certified(walk, N, xi=XI, delta=DELTA, bound="exact"),
+            "exact": certified(walk, N, xi=XI, delta=DELTA),
         }
         for name, threshold in chosen.items():
             losses[name].append(pair.loss(threshold))
@@ -209,7 +210,7 @@ def shares(pair: Pair, sets: int, sizes: tuple[int, ...]) -> dict[str, Any]:
         for number in range(sets):
             walk = pair.walk(pair.draw(n, np.random.default_rng([number, n])))
             for bound in BOUNDS:
-                threshold = certified(walk, n, xi=XI, delta=SHARE_DELTA, bound=bound)
+                threshold = by_bound(bound, walk, n, xi=XI, delta=SHARE_DELTA)
                 rates[bound].append(pair.exit_rate(threshold) / best)
         for bound, values in rates.items():
             found[bound][str(n)] = np.quantile(values, [0.05, 0.5, 0.95]).tolist()

@@ -10,13 +10,22 @@ import numpy as np
 
 from experiments.cascade.exceeding import shown_above
 from experiments.cascade.models import Array, Models
+from experiments.two_models import NEVER, by_bound
 from pacbound import Tally
 from pacbound.baselines import (
     SLOW_ALONE,
     histogram_threshold,
     softmax_threshold,
 )
-from pacbound.claims.cascade import CascadeCertificate, certify_cascade
+from pacbound.claims.cascade import certify_cascade
+from pacbound.paper import Passes, error_bound, greedy_thresholds
+from pacbound.procedures.cascade import TOP, walk_from_counts
+from pacbound.procedures.cascade_paths import TILTS, declared_path, last_to_pass, total_cost
+from pacbound.procedures.joint_walk import TOP as JOINT_TOP
+from pacbound.procedures.joint_walk import JointWalk, along_each
+from pacbound.stats.binomial import bonferroni_level
+from pacbound.stats.paired import paired_test
+from pacbound.tally.questions.cascade import with_unlabelled
 
 SEEDS, DELTA, LEVEL = 20, 0.01, 0.05
 
@@ -54,12 +63,12 @@ def more_models(models: Models, xi: float, splits: int = SEEDS) -> dict[str, Any
     for known, fresh in map(models.halves, range(splits)):
         tally = counted(models, known)
         found = {
-            "exact": _certified(tally, models, xi, bound="exact"),
-            "product": _certified(tally, models, xi, bound="product"),
-            "greedy_exact": _certified(tally, models, xi, bound="exact", method="greedy"),
-            "greedy": _certified(tally, models, xi, bound="product", method="greedy"),
+            "exact": _certified(tally, models, xi),
+            "product": paths_by_product(tally, models.costs, xi=xi, delta=DELTA),
+            "greedy_exact": _greedily(models, known, _by_exact_test(models, len(known), xi), xi),
+            "greedy": _greedily(models, known, None, xi),
         }
-        seen.append({name: routed(models, fresh, found[name].thresholds) for name in found})
+        seen.append({name: routed(models, fresh, found[name]) for name in found})
     return _gathered(seen, models, xi)
 
 
@@ -68,9 +77,11 @@ def choices(
 ) -> Iterator[tuple[str, Seen]]:
     """What the threshold that each method takes from `known` rows does to `fresh` ones."""
     tally = counted(models, known)
+    walk = walk_from_counts(tally.cells[:, 0], with_unlabelled(tally.counts, 1))
     for bound in ("exact", "pair", "product"):
-        found = certify_cascade(data=tally, xi=xi, delta=delta, costs=models.costs, bound=bound)
-        yield bound, routed(models, fresh, found.thresholds)
+        cell = by_bound(bound, walk, tally.rows, xi=xi, delta=delta)
+        limit = np.array([np.inf if cell == NEVER else cell / TOP])
+        yield bound, routed(models, fresh, limit)
     yield "histogram", routed(models, fresh, np.array([histogram_threshold(tally, xi=xi)]))
     slow_error = float(models.wrong[known, -1].mean())
     believed = np.array([softmax_threshold(slow_error, xi=xi)])
@@ -91,11 +102,44 @@ def counted(models: Models, rows: Array) -> Tally:
     )
 
 
-def _certified(tally: Tally, models: Models, xi: float, **how: Any) -> CascadeCertificate:
-    found: CascadeCertificate = certify_cascade(
-        data=tally, xi=xi, delta=DELTA, costs=models.costs, **how
-    )
-    return found
+def _certified(tally: Tally, models: Models, xi: float) -> Array:
+    certificate = certify_cascade(data=tally, xi=xi, delta=DELTA, costs=models.costs)
+    return np.asarray(certificate.thresholds)
+
+
+def paths_by_product(tally: Tally, costs: tuple[int, ...], *, xi: float, delta: float) -> Array:
+    """The cheapest end of the seven declared paths, each walked by the paper's bound."""
+    exits = tally.cells.shape[1]
+    counts = with_unlabelled(tally.counts, exits)
+    level = bonferroni_level(delta, len(TILTS))
+
+    def passes(walk: JointWalk) -> Array:
+        seen = walk.differ, walk.only_fast, walk.lost, tally.rows
+        return np.asarray(error_bound(*seen, delta=level) <= xi)
+
+    ends: list[tuple[float, int, Array]] = []
+    for walk in along_each((declared_path(tilt, exits) for tilt in TILTS), tally.cells, counts):
+        end = last_to_pass(walk, passes)
+        if end >= 0:
+            paid = total_cost(walk.exits[:, end], tally.rows, tuple(map(float, costs)))
+            ends.append((paid, len(ends), walk.cells[:, end] / JOINT_TOP))
+    return np.asarray(min(ends)[2]) if ends else np.full(exits, np.inf)
+
+
+def _greedily(models: Models, rows: Array, passes: Passes | None, xi: float) -> Array:
+    columns = models.confidences[rows], models.predictions[rows], models.labels[rows]
+    return greedy_thresholds(*columns, xi=xi, delta=DELTA, passes=passes)
+
+
+def _by_exact_test(models: Models, n: int, xi: float) -> Passes:
+    """The exact test of the loss, where the paper has its bound."""
+    level = bonferroni_level(DELTA, models.confidences.shape[1])
+
+    def passes(_: Array, gains: Array, losses: Array) -> Array:
+        lost, gained = losses.sum(axis=0), gains.sum(axis=0)
+        return np.asarray(paired_test(lost, gained, n, xi=xi, delta=level))
+
+    return passes
 
 
 def routed(models: Models, rows: Array, thresholds: Array) -> Seen:

@@ -142,7 +142,7 @@ def _one_draw(
         for xi in source.some(TOLERANCES):
             believed = cell_of(softmax_threshold(slow_error, xi=xi))
             chosen = {
-                "exact": certified(walk, n, xi=xi, delta=delta, bound="exact"),
+                "exact": certified(walk, n, xi=xi, delta=delta),
                 "product": walked(changes, product <= xi),
                 "searched_product": searched(changes, product <= xi),
                 "printed": searched(changes, printed <= xi),

@@ -7,7 +7,6 @@ and cost over all of them are exact, not estimates: a draw violates if that loss
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.special import bdtrc
 
 from experiments.routing.pairs import Array, Pair
 from pacbound import certify_cascade
+from pacbound.paper import greedy_thresholds
 
 TOLERANCES, DELTA = (0.01, 0.02), 0.01
 MAGIC = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -73,17 +73,18 @@ def _sample(pair: Pair, random: np.random.Generator) -> Array:
     return random.choice(len(pair.labels), size=pair.n, p=pair.weights)
 
 
-def _certified(pair: Pair, rows: Array, xi: float, *, bound: Any) -> float:
-    certificate = certify_cascade(
-        pair.confidences[rows, None],
-        pair.predictions[rows],
-        pair.labels[rows],
-        xi=xi,
-        delta=DELTA,
-        bound=bound,
-        unseen_labels=1.0,
-    )
+def _certified(pair: Pair, rows: Array, xi: float) -> float:
+    columns = _columns(pair, rows)
+    certificate = certify_cascade(*columns, xi=xi, delta=DELTA, unseen_labels=1.0)
     return float(certificate.thresholds[0])
+
+
+def _paper(pair: Pair, rows: Array, xi: float) -> float:
+    return float(greedy_thresholds(*_columns(pair, rows), xi=xi, delta=DELTA)[0])
+
+
+def _columns(pair: Pair, rows: Array) -> tuple[Array, Array, Array]:
+    return pair.confidences[rows, None], pair.predictions[rows], pair.labels[rows]
 
 
 def _tuned(pair: Pair, rows: Array, xi: float) -> float:
@@ -97,8 +98,8 @@ def _tuned(pair: Pair, rows: Array, xi: float) -> float:
 
 
 CHOICES: dict[str, Choice] = {
-    "certified": partial(_certified, bound="exact"),
-    "paper, mended": partial(_certified, bound="product"),
+    "certified": _certified,
+    "paper, mended": _paper,
     "tuned on the sample": _tuned,
 }
 

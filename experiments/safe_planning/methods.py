@@ -18,7 +18,8 @@ from pacbound.baselines import (
     observed_miss_threshold,
     xi_threshold,
 )
-from pacbound.procedures.threshold import TOP, allowed_events, product_bound
+from pacbound.paper import shield_threshold, unsafe_bound
+from pacbound.procedures.threshold import TOP, allowed_events
 from pacbound.stats.planning import largest_passing
 
 METHODS = {
@@ -120,7 +121,7 @@ def allowed(method: str, unsafe: int, n: int, xi: float, delta: float) -> int:
         return allowed_events(n, rate=xi, delta=delta)
     if method == "product":
         return largest_passing(
-            lambda misses: product_bound(misses, unsafe, n, delta=delta) <= xi, unsafe
+            lambda misses: bool(unsafe_bound(misses, unsafe, n, delta=delta) <= xi), unsafe
         )
     # A quotient of integers is rounded once, as xi was when it was written.
     return largest_passing(lambda misses: misses / n <= xi, n)
@@ -136,11 +137,4 @@ def threshold(method: str, table: Table, *, xi: float, delta: float) -> float:
         return observed_miss_threshold(table.tally, xi=xi)
     if method == "exact":
         return certify_shield(data=table.tally, xi=xi, delta=delta).threshold
-    return certify_shield(
-        table.score,
-        table.unsafe,
-        xi=xi,
-        delta=delta,
-        bound="product",
-        final_score=table.final_score,
-    ).threshold
+    return shield_threshold(table.final_score, table.unsafe, xi=xi, delta=delta)

@@ -29,6 +29,7 @@ import numpy as np
 
 from experiments.shield.progress import shown
 from experiments.shield.task import robot
+from pacbound.paper import shield_threshold
 from pacbound.shield import (
     ForkedRollouts,
     Rollouts,
@@ -104,12 +105,12 @@ def compared(name: str, n: int, jobs: int, chunk: int) -> dict[str, Any]:
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         forks, fork_steps = collected(pool, name, n, chunk, "forks")
         labels, label_steps = collected(pool, name, n, chunk, "labels")
-    ways: dict[str, Any] = {
-        "forks": forks.certify(xi=xi, delta=DELTA),
-        "labels": labels.certify(xi=xi, delta=DELTA),
-        "product": labels.certify(xi=xi, delta=DELTA, bound="product"),
+    ways = {
+        "forks": forks.certify(xi=xi, delta=DELTA).threshold,
+        "labels": labels.certify(xi=xi, delta=DELTA).threshold,
+        "product": shield_threshold(labels.final_score, labels.unsafe, xi=xi, delta=DELTA),
     }
-    thresholds = sorted({*(one.threshold for one in ways.values()), np.inf})
+    thresholds = sorted({*ways.values(), np.inf})
     fresh = run_shielded(
         task,
         certificate_or_thresholds=thresholds,
@@ -122,7 +123,7 @@ def compared(name: str, n: int, jobs: int, chunk: int) -> dict[str, Any]:
         "xi": xi,
         "delta": DELTA,
         "policy_alone": seen(fresh.at(np.inf)),
-        **{name: found(fresh, certificate) for name, certificate in ways.items()},
+        **{name: found(fresh, threshold) for name, threshold in ways.items()},
         "misses_at_most_those_of_labels_at_every_threshold": dominated(forks, labels),
         "backups_simulated": {
             "forks": int(forks.of_rollouts("simulated").sum()),
@@ -142,11 +143,11 @@ def dominated(forks: ForkedRollouts, labels: Rollouts) -> bool:
     return bool((np.cumsum(turns)[:65537] <= missed).all())
 
 
-def found(fresh: ShieldedRollouts, certificate: Any) -> dict[str, Any]:
-    """What a certified threshold does on rollouts that it was not certified from."""
-    if not certificate.certified:
+def found(fresh: ShieldedRollouts, threshold: float) -> dict[str, Any]:
+    """What a threshold does on rollouts that it was not chosen from."""
+    if threshold == -np.inf:
         return {"certified": False}
-    return {"threshold": certificate.threshold, **seen(fresh.at(certificate))}
+    return {"threshold": threshold, **seen(fresh.at(threshold))}
 
 
 def seen(rollouts: ShieldedRollouts) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pacbound.baselines import (
     xi_threshold,
 )
 from pacbound.data import IndoorNavigationRollouts
+from pacbound.paper import shield_threshold
 
 XI = (0.05, 0.1, 0.2)
 DELTA = 0.01
@@ -39,17 +40,9 @@ def choices(table: IndoorNavigationRollouts) -> list[Choice]:
     found = []
     for xi in XI:
         exact = certify_shield(table.score, table.unsafe, xi=xi, delta=DELTA)
-        product = certify_shield(
-            table.score,
-            table.unsafe,
-            xi=xi,
-            delta=DELTA,
-            bound="product",
-            final_score=table.final_score,
-        )
         thresholds = {
             "exact": exact.threshold,
-            "product": product.threshold,
+            "product": shield_threshold(table.final_score, table.unsafe, xi=xi, delta=DELTA),
             "histogram": observed_miss_threshold(table.score, table.unsafe, xi=xi),
             "naive": NAIVE_THRESHOLD,
             "xi-naive": xi_threshold(xi=xi),

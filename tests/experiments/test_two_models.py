@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra `report`")
 from experiments.imagenet.generated import zoo
 from experiments.two_models import (
     NEVER,
+    by_bound,
     cell_of,
     certified,
     chance_of_more,
@@ -24,7 +27,8 @@ from scipy.stats import binom
 
 from pacbound import certify_cascade
 from pacbound.baselines import histogram_threshold
-from pacbound.procedures.cascade import TOP, Bound
+from pacbound.paper import greedy_thresholds, lowest_threshold
+from pacbound.procedures.cascade import TOP
 
 DATA = zoo(4_000).outputs
 FAST, SLOW = DATA.places("resnet18_pytorch", "resnet101_pytorch")
@@ -37,20 +41,24 @@ ARRAYS = (
 )
 
 
-@pytest.mark.parametrize("bound", ["exact", "product"])
 @pytest.mark.parametrize("xi", [0.01, 0.03, 0.2])
-def test_a_choice_is_that_of_certify_cascade(bound: Bound, xi: float) -> None:
-    cell = certified(PAIR.walk(ROWS), len(ROWS), xi=xi, delta=0.01, bound=bound)
-    public = certify_cascade(*ARRAYS, xi=xi, delta=0.01, bound=bound).thresholds[0]
+def test_a_choice_is_that_of_certify_cascade(xi: float) -> None:
+    cell = certified(PAIR.walk(ROWS), len(ROWS), xi=xi, delta=0.01)
+    public = certify_cascade(*ARRAYS, xi=xi, delta=0.01).thresholds[0]
     assert (np.inf if cell == NEVER else cell / TOP) == public
 
 
 @pytest.mark.parametrize("xi", [0.001, 0.01, 0.03, 0.2])
-def test_bounds_that_are_computed_once_give_the_same_walk(xi: float) -> None:
+def test_the_walk_by_the_papers_bound_is_its_greedy_choice_and_the_search_its_lowest(
+    xi: float,
+) -> None:
     walk, n = PAIR.walk(ROWS), len(ROWS)
     changes = walk.take(walk.changes())
-    once = walked(changes, product_bounds(changes, n, 0.01)[0] <= xi)
-    assert once == certified(walk, n, xi=xi, delta=0.01, bound="product")
+    passes = product_bounds(changes, n, 0.01)[0] <= xi
+    found = by_bound("product", walk, n, xi=xi, delta=0.01), searched(changes, passes)
+    asked: Any = {"xi": xi, "delta": 0.01}
+    expected = greedy_thresholds(*ARRAYS, **asked)[0], lowest_threshold(*ARRAYS, **asked)
+    assert tuple(np.inf if cell == NEVER else cell / TOP for cell in found) == expected
 
 
 @pytest.mark.parametrize("xi", [0.001, 0.01, 0.03, 0.2])
@@ -104,7 +112,7 @@ def test_a_search_by_a_tight_bound_violates_more_than_delta_where_a_walk_does_no
         changes = walk.take(walk.changes())
         passes = passes_exact(changes, n, xi=XI, delta=delta)
         counts["searched"] += law.loss(searched(changes, passes)) > XI
-        counts["walked"] += law.loss(certified(walk, n, xi=XI, delta=delta, bound="exact")) > XI
+        counts["walked"] += law.loss(certified(walk, n, xi=XI, delta=delta)) > XI
     assert chance_of_more(counts["searched"], sets, delta) < 1e-4
     assert chance_of_more(counts["walked"], sets, delta) > 1e-3
 
