@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from pacbound.claims.assumptions import ASSUMED
+from pacbound.claims.assumptions import CONDITIONS, MEANINGS
 
 RESULTS = Path("experiments/results")
 ASSUMPTIONS = "<!-- assumptions -->"
@@ -50,8 +50,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def assumptions() -> str:
     """The table of the names that documents hold, with their sentences."""
-    rows = "\n".join(f"| `{name}` | {sentence} |" for name, sentence in ASSUMED.items())
-    return f"| name | what it says |\n|---|---|\n{rows}"
+    rows = [
+        f"| `{name}` | {what} | {sentence} |"
+        for what, sentences in (("condition", CONDITIONS), ("meaning", MEANINGS))
+        for name, sentence in sentences.items()
+    ]
+    return "\n".join(["| name | is a | what it says |", "|---|---|---|", *rows])
 
 
 def reports(docs: Path) -> dict[str, str]:

@@ -2483,15 +2483,15 @@ def _require_provenance(part: Part) -> None:
 
 
 _ROWS_ASSUMED = "independent-rows untouched-rows asked-beforehand"
-_WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-beforehand compared-in-float64"
-_ROWS_IDS = "independent-rows untouched-rows not-selected-by-score"
+_WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-unseen compared-in-float64"
+_ROWS_IDS = "independent-rows untouched-rows every-row-counts"
 _ROLLOUT_IDS = "independent-rollouts asked-beforehand every-rollout-counts"
 _BACKUP_IDS = "one-simulated-backup shield-latches"
-_SHIELD_IDS = f"number-beforehand {_ROLLOUT_IDS} score-up-to-unrecoverable {_BACKUP_IDS}"
-_STOPPED_IDS = f"{_ROWS_IDS} asked-beforehand stopped-without-scores compared-in-float64"
-SAMPLE_IDS = "independent-rows untouched-rows asked-beforehand size-beforehand "
+_SHIELD_IDS = f"rollouts-unseen {_ROLLOUT_IDS} score-up-to-unrecoverable {_BACKUP_IDS}"
+_STOPPED_IDS = f"{_ROWS_IDS} asked-beforehand stopped-by-outcome compared-in-float64"
+SAMPLE_IDS = f"{_ROWS_ASSUMED} rows-unseen every-row-counts "
 PARTIAL_IDS = SAMPLE_IDS + "labels-may-be-missing labels-as-they-are "
-COMPARED_IDS = "independent-rows untouched-rows all-before-comparing differ-beforehand "
+COMPARED_IDS = SAMPLE_IDS + "differ-beforehand "
 
 
 def _cascade_ids(procedure: str) -> str:
@@ -2510,36 +2510,35 @@ ASSUMED_IDS = {
         "records-before-the-sample one-permutation answers-whatever-is-asked sample-before-asking",
     ),
     "bundle/union-bound/1": "all-of-each-claim claims-and-shares-beforehand",
-    "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-beforehand bins-beforehand",
+    "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-by-bin bins-beforehand",
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
     "precision/rank-starts/1": _WALK_ASSUMED,
-    "sets/binomial/1": f"{_ROWS_ASSUMED} same-type-in-use",
+    "sets/binomial/1": SAMPLE_IDS + "same-type-in-use",
     "replacement/paired/1": (
-        f"{_ROWS_ASSUMED} size-without-answers unknown-counts-against-new labels-as-they-are "
-        "net-loss-of-new"
+        SAMPLE_IDS + "unknown-counts-against-new labels-as-they-are net-loss-of-new"
     ),
     "drives/fixed-sequence/1": (
         "rollouts-under-shield asked-beforehand drives-beforehand every-driven-rollout-counts "
         "only-this-threshold shield-latches"
     ),
     "recall/binomial/1": _STOPPED_IDS,
-    "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-without-scores", "looks-beforehand"),
+    "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-by-outcome", "looks-beforehand"),
     "false-alarms/binomial/1": _STOPPED_IDS,
     "false-alarms/rollouts/1": (
-        "number-beforehand independent-rollouts asked-beforehand lost-rollouts-alarm "
+        "rollouts-unseen independent-rollouts asked-beforehand lost-rollouts-alarm "
         "score-of-whole-rollout one-simulated-backup compared-in-float64"
     ),
     "shield/binomial/1": _SHIELD_IDS,
     "shield/among-unsafe/1": _SHIELD_IDS,
-    "shield/planned-looks/1": _SHIELD_IDS.replace("number-beforehand", "looks-at-rollouts"),
-    "shield/product/1": (f"number-beforehand {_ROLLOUT_IDS} score-at-unrecoverable {_BACKUP_IDS}"),
+    "shield/planned-looks/1": _SHIELD_IDS.replace("rollouts-unseen", "looks-at-rollouts"),
+    "shield/product/1": (f"rollouts-unseen {_ROLLOUT_IDS} score-at-unrecoverable {_BACKUP_IDS}"),
     "forks/walk-up/1": (
-        "number-beforehand independent-rollouts asked-beforehand every-fork-counts "
+        "rollouts-unseen independent-rollouts asked-beforehand every-fork-counts "
         "forks-have-own-noise fork-is-shielded-rollout shield-latches"
     ),
     "alarm-range/union-bound/1": (
-        f"{_ROWS_IDS} stopped-without-scores compared-in-float64 claims-beforehand"
+        f"{_ROWS_IDS} stopped-by-outcome compared-in-float64 claims-beforehand"
     ),
     "alarm-range/rollouts/1": (
         f"{_SHIELD_IDS.replace(' asked-beforehand', '')} lost-rollouts-alarm "
@@ -2550,10 +2549,8 @@ ASSUMED_IDS = {
 # What each procedure assumes, by the names that the page of procedures explains.
 DIFFER_IDS = {
     "top": "answers-that-differ exits-at-threshold",
-    "common": (
-        "groups-before-comparing answers-that-differ-in-groups other-groups-open exits-at-threshold"
-    ),
-    "own": "groups-before-comparing answers-that-differ-in-groups exits-at-own-threshold",
+    "common": "answers-that-differ-in-groups other-groups-open exits-at-threshold",
+    "own": "answers-that-differ-in-groups exits-at-own-threshold",
 }
 DRAWN_IDS = {
     "strata": "strata-beforehand strata-shares",
@@ -2563,101 +2560,85 @@ DRAWN_IDS = {
     "clusters-among": "claim-per-cluster-with-trials one-seed",
     "clusters-among-bounded": "claim-per-trial-of-clusters one-seed",
 }
-# What is assumed of when to stop, by how many outcomes clusters were drawn among.
-STOPPED_IDS = ("stopped-by-drawn-labels", "stopped-by-clusters", "clusters-beforehand")
+# What a rule that fixes the number of rows may see: more where each row is in one group, nothing of
+# bins where a row is tried in several tables or they begin at scores of these rows.
+WITH_GROUPS = {
+    "rows-unseen": "rows-by-group",
+    "rows-by-bin": "rows-by-bin-and-group",
+    "stopped-by-outcome": "stopped-by-outcome-and-group",
+}
+NUMBERED_IDS = {*WITH_GROUPS, *WITH_GROUPS.values(), "rollouts-unseen"}
 
 
 _ABOUT_ROWS = ("independent-rows", "independent-rollouts")
 
 
-# What the names stand for, in the sentences of the package.
-ASSUMED = """\
+# What the names stand for, in the sentences of the package: conditions, and what a claim means.
+CONDITIONS = """\
 independent-rows: The rows are independent draws from the data the model will meet in use.
 independent-rows-weighted: The rows are independent draws from one distribution, and the weights
   turn it into that of the data the model will meet in use.
 untouched-rows: No row was used for training, tuning or choosing the model.
-asked-beforehand: What was asked for was fixed before any label was seen.
-rows-beforehand: The number of rows was fixed before any label was seen.
-starts-from-elsewhere: Where the walk may start was fixed without these rows, from unlabelled
-  scores that are not theirs.
-bins-beforehand: The bins were fixed before any label was seen.
+asked-beforehand: xi (or target), delta and all else that was asked were fixed without these rows,
+  before any score, answer or label of them was seen.
+rows-unseen: The number of rows was fixed beforehand, or by a rule that saw nothing of the rows.
+rows-by-group: The number of rows was fixed beforehand, or by a rule that saw nothing of a row but
+  its group.
+rows-by-bin: The number of rows was fixed beforehand, or by a rule that saw nothing of a row but its
+  bin.
+rows-by-bin-and-group: The number of rows was fixed beforehand, or by a rule that saw nothing of a
+  row but its bin and its group (where each predicted class has intervals, its predicted class).
+stopped-by-outcome: When to stop was fixed beforehand, or by a rule that saw nothing of a row but
+  whether it is positive.
+stopped-by-outcome-and-group: When to stop was fixed beforehand, or by a rule that saw nothing of a
+  row but whether it is positive, and its group.
+clusters-unseen: The number of clusters was fixed beforehand, or by a rule that saw nothing of them.
+starts-from-elsewhere: Where the walk may start was fixed without these rows, from unlabelled scores
+  that are not theirs.
+bins-beforehand: The bins were fixed without these rows, or begin and end at scores of these rows
+  whose ranks were fixed beforehand, each of these scores a cell of its own.
 claims-beforehand: What is claimed, and how delta is shared, was fixed before any label was seen.
-size-beforehand: The number of rows was fixed before any label was seen, and every drawn row is
-  counted.
+every-row-counts: Every drawn row is counted.
 labels-where-models-differ: Labels are missing only where all predictions agree.
-labels-may-be-missing: Labels may be missing in any row and for any reason; each that is missing
-  where the answer differs from the slow model's counts as a loss.
 labels-as-they-are: A label does not depend on whether, when or why it was asked for, and none was
   changed after it was seen.
-size-without-answers: The number of rows was fixed beforehand, or by a rule that sees no answer,
-  score or label, and every drawn row is counted.
-unknown-counts-against-new: Labels and answers may be missing in any row and for any reason; what
-  is not known counts against the new model.
-net-loss-of-new: What is certified is xi, for each candidate that passes: the accuracy lost against
-  the old model, gains offsetting losses, over all data of use, or in each group that is named.
-all-before-comparing: xi, delta and the number of rows were fixed before the answers of the models
-  were compared, and every drawn row is counted.
-differ-beforehand: That the claim is about answers that differ was fixed before the answers of the
-  models were compared. If another claim about the same rows may be published in its place, their
-  deltas add up.
-declared-by-a-fold: The models, their order and the sequence of thresholds were chosen without
-  these rows: on a fold that was drawn by a seed, before any row was looked at.
-net-loss: What is certified is xi: the accuracy lost against the slow model over all data of use,
-  gains offsetting losses.
-answers-that-differ: What is certified is xi: the share of all answers that differ from the slow
-  model's, over all data of use. Labels have no part in it.
-net-loss-in-groups: What is certified is xi, for each group that is named: the accuracy lost
-  against the slow model among its rows, gains offsetting losses.
-answers-that-differ-in-groups: What is certified is xi, for each group that is named: the share of
-  the answers to its rows that differ from the slow model's. Labels have no part in it.
-other-groups-open: Nothing is said about rows that are in no group that is named.
-exits-at-threshold: A row exits early if its score, in float64, is at or above the threshold.
-exits-at-own-threshold: A row exits early if its score, in float64, is at or above the threshold of
-  its group; a row of a group that is not named never does.
-groups-beforehand: The groups were fixed before any label was seen.
-groups-before-comparing: The groups were fixed before the answers of the models were compared.
+differ-beforehand: That the claim is about answers that differ was fixed before any score, answer or
+  label of these rows was seen. If another claim about the same rows may be published in its place,
+  their deltas add up.
+declared-by-a-fold: The models, their order and the sequence of thresholds were chosen without these
+  rows: on a fold that was drawn by a seed, before any row was looked at.
+groups-beforehand: The groups were fixed without these rows: not by their scores, answers or labels,
+  nor by how many rows a group has. A small group was left out only by its number of rows or trials,
+  as declared.
 same-type-in-use: In use the model computes probabilities in the type that was counted; they are
   compared with the threshold as float64.
-not-selected-by-score: No row was chosen for labelling by its score.
-stopped-without-scores: When to stop labelling was decided without sight of the scores.
-stopped-by-drawn-labels: When to stop was decided between clusters, by nothing but the labels of
-  the drawn rows.
-stopped-by-clusters: When to stop was decided between clusters, without sight of the scores,
-  knowing of each completed cluster only whether it has a row of the kind that is drawn, and not
-  how many.
-clusters-beforehand: The number of clusters was fixed before any score or label was seen.
-looks-beforehand: The looks were fixed before the first row was labelled; each counts all rows up
-  to it, in the order in which they were drawn.
+stopped-by-clusters: When to stop was fixed beforehand, or decided between clusters by a rule that
+  saw nothing of a completed cluster but whether it has a row of the kind that is drawn: not how
+  many, nor in which group.
+looks-beforehand: The looks were fixed before anything of these rows was seen; each counts all rows
+  up to it, in the order in which they were drawn.
 compared-in-float64: In use scores are compared with the threshold as float64.
-independent-rollouts: The rollouts are of the policy without its shield: independent draws from
-  what will be met in use (rooms, starts, noise).
+independent-rollouts: The rollouts are of the policy without its shield: independent draws from what
+  will be met in use (rooms, starts, noise).
 rollouts-without-shield: The rollouts are of the policy without its shield.
 independent-rollouts-weighted: The rollouts are of the policy without its shield: independent draws
   from one distribution, and the weights turn it into that of what will be met in use.
-number-beforehand: The number of rollouts was fixed beforehand.
-looks-at-rollouts: The looks were fixed before the first rollout; each counts all rollouts up to
-  it, in the order in which they were started.
+rollouts-unseen: The number of rollouts was fixed beforehand, or by a rule that saw nothing of them.
+looks-at-rollouts: The looks were fixed before the first rollout; each counts all rollouts up to it,
+  in the order in which they were started.
 every-rollout-counts: Every rollout that was started is counted. One that was lost, or whose backup
   fails at the start, counts as unsafe and missed: with the score -inf.
 lost-rollouts-alarm: Every rollout that was started is counted. One that was lost, or whose backup
   fails at the start, also counts as a safe one that raises an alarm, so that it speaks against this
   claim, too.
-score-up-to-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
-  the running maximum of the danger up to there.
-score-at-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
-  the danger there, or the maximum up to there.
-score-of-whole-rollout: A rollout is safe if it has no un-recoverable state; its score is the
-  maximum of the danger over the whole rollout, and 1 if a reading of the danger failed.
 one-simulated-backup: Whether a state is un-recoverable is judged by one simulation of the backup
   per step, and the simulator behaves as the world does.
-every-fork-counts: Every rollout that was started is counted; a fork that was lost or did not end
-  is unsafe on its interval, a lost rollout above the highest danger that it had reached.
+every-fork-counts: Every rollout that was started is counted; a fork that was lost or did not end is
+  unsafe on its interval, a lost rollout above the highest danger that it had reached.
 forks-have-own-noise: Each fork is one simulation of the backup, with noise that is independent of
   all that led there: never begun again from the seed of the rollout.
-fork-is-shielded-rollout: A rollout forks wherever the running maximum of its danger rises, with
-  the observation that was read there, and the simulator behaves as the world does.
-shield-latches: The shield fires once the danger is at or above the threshold, and stays fired
-  until reset.
+fork-is-shielded-rollout: A rollout forks wherever the running maximum of its danger rises, with the
+  observation that was read there, and the simulator behaves as the world does.
 rollouts-under-shield: The rollouts are of the policy with its shield on, at the threshold of their
   drive: independent draws from what will be met in use (rooms, starts, noise). Where a threshold
   was chosen after an earlier drive, its rollouts are new.
@@ -2665,18 +2646,11 @@ drives-beforehand: The threshold and the number of rollouts of each drive were f
   first rollout; the drives are those that were driven, in their order, and none was driven again.
 every-driven-rollout-counts: Every rollout that was started is counted in its drive; one that was
   lost is unsafe.
-only-this-threshold: What is certified is xi, under a shield at this one threshold: at no other,
-  not even a lower one.
 independent-clusters: The clusters are independent draws from those that will be met in use; all
   rows of a cluster are in one count.
-claim-per-cluster: One row was drawn from each cluster, so the claim is about a random row of a
-  random cluster: a large cluster weighs no more than a small one.
 claim-per-row-of-clusters: One row was drawn from each cluster and kept with probability size /
   bound, so the claim is about a random row. The bound holds for every cluster, and was fixed
   beforehand.
-claim-per-cluster-with-trials: One row of the kind that the claim counts (of a recall, one
-  positive) was drawn from each cluster that has any, so the claim is about a random row of this
-  kind of a random cluster that has one: a cluster with many weighs no more than one with few.
 claim-per-trial-of-clusters: One row of the kind that the claim counts (of a recall, one positive)
   was drawn from each cluster that has any, and kept with probability number of such rows / bound,
   so the claim is about a random row of this kind. The bound holds for every cluster, and was fixed
@@ -2689,7 +2663,6 @@ exact-weights: The weights are exactly proportional to the density of the target
 same-labels-given-inputs: Labels given inputs are distributed alike in both.
 strata-beforehand: How many rows of each bin were labelled was fixed before any label was seen, and
   the rows of a bin were chosen by a key alone.
-strata-shares: Shares of rows, and averages over rows, are those of the labels bought, not of use.
 graded-by-coins: Answers were graded. The grade of an answer, as a share of the scale, is the chance
   that its coin calls it right. So what is said here of accuracy or of wrong answers holds for the
   mean quality, as graded, and what is said of labels holds for grades. A missing grade counts as
@@ -2703,17 +2676,46 @@ answers-whatever-is-asked: The slow model's answer to a record does not depend o
   is asked about.
 sample-before-asking: xi, delta and the size of the sample were fixed before the slow model was
   asked.
-all-of-each-claim: What each claim assumes holds, for each of them.
+all-of-each-claim: What each claim assumes holds, for each of them: a rule that fixed the number of
+  rows saw no more of them than every claim allows.
 claims-and-shares-beforehand: Which claims are made, and their shares of delta, were fixed before
   the data were looked at.
 """
-# Of these, what says no more than what a claim means.
-MEANT = """
-    labels-may-be-missing unknown-counts-against-new net-loss-of-new net-loss
-    answers-that-differ net-loss-in-groups answers-that-differ-in-groups other-groups-open
-    exits-at-threshold exits-at-own-threshold score-up-to-unrecoverable score-at-unrecoverable
-    score-of-whole-rollout shield-latches only-this-threshold claim-per-cluster
-    claim-per-cluster-with-trials strata-shares
+MEANINGS = """\
+labels-may-be-missing: Labels may be missing in any row and for any reason; each that is missing
+  where the answer differs from the slow model's counts as a loss.
+unknown-counts-against-new: Labels and answers may be missing in any row and for any reason; what is
+  not known counts against the new model.
+net-loss-of-new: What is certified is xi, for each candidate that passes: the accuracy lost against
+  the old model, gains offsetting losses, over all data of use, or in each group that is named.
+net-loss: What is certified is xi: the accuracy lost against the slow model over all data of use,
+  gains offsetting losses.
+answers-that-differ: What is certified is xi: the share of all answers that differ from the slow
+  model's, over all data of use. Labels have no part in it.
+net-loss-in-groups: What is certified is xi, for each group that is named: the accuracy lost against
+  the slow model among its rows, gains offsetting losses.
+answers-that-differ-in-groups: What is certified is xi, for each group that is named: the share of
+  the answers to its rows that differ from the slow model's. Labels have no part in it.
+other-groups-open: Nothing is said about rows that are in no group that is named.
+exits-at-threshold: A row exits early if its score, in float64, is at or above the threshold.
+exits-at-own-threshold: A row exits early if its score, in float64, is at or above the threshold of
+  its group; a row of a group that is not named never does.
+score-up-to-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
+  the running maximum of the danger up to there.
+score-at-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is the
+  danger there, or the maximum up to there.
+score-of-whole-rollout: A rollout is safe if it has no un-recoverable state; its score is the
+  maximum of the danger over the whole rollout, and 1 if a reading of the danger failed.
+shield-latches: The shield fires once the danger is at or above the threshold, and stays fired until
+  reset.
+only-this-threshold: What is certified is xi, under a shield at this one threshold: at no other, not
+  even a lower one.
+claim-per-cluster: One row was drawn from each cluster, so the claim is about a random row of a
+  random cluster: a large cluster weighs no more than a small one.
+claim-per-cluster-with-trials: One row of the kind that the claim counts (of a recall, one positive)
+  was drawn from each cluster that has any, so the claim is about a random row of this kind of a
+  random cluster that has one: a cluster with many weighs no more than one with few.
+strata-shares: Shares of rows, and averages over rows, are those of the labels bought, not of use.
 """
 
 
@@ -2722,7 +2724,7 @@ def _require_ids(claim: Part) -> None:
     known = ASSUMED_IDS.get(claim.get("procedure", str))
     if known is None:
         raise UnreadableError(f"{claim.at('assumes')}: the procedure has no such names")
-    ids = known.split() + ["groups-beforehand"] * (claim.value.get("scope", "top") != "top")
+    ids = known.split()
     if claim.value.get("claim") == "differ":
         words = claim.get("procedure", str).split("/")
         ids = (COMPARED_IDS + DIFFER_IDS[words[2] if words[1] == "groups" else "top"]).split()
@@ -2730,27 +2732,44 @@ def _require_ids(claim: Part) -> None:
         # Rows exit by the thresholds of their group, as by own ones.
         ids = [name for name in ids if name != "other-groups-open"]
         ids = ["exits-at-own-threshold" if name == "exits-at-threshold" else name for name in ids]
-    drawn = claim.value.get("drawn")
-    if drawn is not None:
-        part = claim.part("drawn")
-        by = part.get("by", str)
-        clusters, among = by == "clusters", part.value.get("among") or {}
-        bounded = clusters and part.value.get("bound") is not None
-        added = DRAWN_IDS.get(by + "-among" * bool(among) + "-bounded" * bounded)
-        if added is None:
-            raise UnreadableError(f"{part.at('by')} is not known")
-        if clusters:
-            stopped = STOPPED_IDS[min(len(among), 2)]
-            ids = [stopped if name == "stopped-without-scores" else name for name in ids]
-            ids = ["independent-clusters", *(name for name in ids if name != "independent-rows")]
-            without = "rollouts-without-shield"
-            ids = [without if name == "independent-rollouts" else name for name in ids]
-        elif by == "weights":
-            ids = [f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids]
-        ids += added.split()
+    ids = _ids_of_groups(ids, claim)
+    if claim.value.get("drawn") is not None:
+        ids = _ids_of_drawn(ids, claim.part("drawn"))
     if "graded" in claim.value:
         ids.append("graded-by-coins")
     require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
+
+
+def _ids_of_groups(ids: list[str], claim: Part) -> list[str]:
+    """What a rule may see of bins and groups, and that groups were fixed."""
+    scope, bins = claim.value.get("scope", "top"), claim.value.get("bins") or {}
+    disjoint = scope in ("groups", "per-class")
+    if bins.get("rule") == "edges-as-cells" or not (disjoint or scope == "top"):
+        ids = ["rows-unseen" if name == "rows-by-bin" else name for name in ids]
+    if disjoint:
+        ids = [WITH_GROUPS.get(name, name) for name in ids]
+    return ids + ["groups-beforehand"] * (scope != "top")
+
+
+def _ids_of_drawn(ids: list[str], part: Part) -> list[str]:
+    """What is assumed of clusters or weights in the place of rows."""
+    by = part.get("by", str)
+    clusters, among = by == "clusters", part.value.get("among") or {}
+    bounded = clusters and part.value.get("bound") is not None
+    added = DRAWN_IDS.get(by + "-among" * bool(among) + "-bounded" * bounded)
+    if added is None:
+        raise UnreadableError(f"{part.at('by')} is not known")
+    if clusters:
+        stops = ("stopped-by-outcome", "stopped-by-outcome-and-group")
+        if len(among) == 1:
+            ids = ["stopped-by-clusters" if name in stops else name for name in ids]
+        ids = ["clusters-unseen" if name in NUMBERED_IDS else name for name in ids]
+        ids = ["independent-clusters", *(name for name in ids if name != "independent-rows")]
+        without = "rollouts-without-shield"
+        ids = [without if name == "independent-rollouts" else name for name in ids]
+    elif by == "weights":
+        ids = [f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids]
+    return ids + added.split()
 
 
 def _require_known(claim: Part, within: str | None = None) -> None:
@@ -2949,11 +2968,11 @@ def told_names(claim: dict[str, Any]) -> dict[str, list[str]]:
     """What is assumed and what the words mean, in sentences; those of a bundle's claims, too."""
     claims = [claim, *claim.get("claims", {}).values()]
     names = list(dict.fromkeys(name for one in claims for name in one["assumes"]))
-    sentences = dict(line.split(": ", 1) for line in ASSUMED.replace("\n ", "").splitlines())
-    return {
-        "assumed": [sentences[name] for name in names if name not in MEANT.split()],
-        "means": [sentences[name] for name in names if name in MEANT.split()],
-    }
+    told = {}
+    for key, texts in {"assumed": CONDITIONS, "means": MEANINGS}.items():
+        sentences = dict(line.split(": ", 1) for line in texts.replace("\n ", "").splitlines())
+        told[key] = [sentences[name] for name in names if name in sentences]
+    return told
 
 
 def main(arguments: Sequence[str]) -> int:

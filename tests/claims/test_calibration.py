@@ -140,7 +140,7 @@ def test_the_document_holds_no_sentence_and_says_what_is_assumed() -> None:
     assert certificate.draw == Drawn("strata", 900, 900)
     assert certificate.values["assumes"][-2:] == ("strata-beforehand", "strata-shares")
     assert " " not in "".join(certificate.claim()["assumes"])
-    assert "The bins were fixed before any label" in " ".join(certificate.assumed())
+    assert "The bins were fixed without these rows" in " ".join(certificate.assumed())
     assert "Mean width" not in certificate.summary()
     assert copy.deepcopy(certificate).claim() == certificate.claim()
     assert pickle.loads(pickle.dumps(certificate)).claim() == certificate.claim()

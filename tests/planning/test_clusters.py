@@ -59,7 +59,7 @@ def test_the_words_speak_of_clusters() -> None:
     said = plan.summary()
     assert "from a pilot of 500 clusters" in said
     assert "clusters are enough, with about" in said
-    assert "Fix the number of clusters before the first label is seen" in said
+    assert "Fix the number of clusters before you look at them" in said
 
 
 def test_a_pilot_that_was_drawn_for_another_claim_is_refused() -> None:

@@ -98,9 +98,9 @@ def test_the_claim_names_its_law_and_its_stopping_rule() -> None:
     assert "stopped-by-clusters" in assumed
     assert "claim-per-cluster-with-trials" in assumed
     both = certify_alarm_range(**COLUMNS, target=0.7, **XI).claim()["assumes"]
-    assert "clusters-beforehand" in both
+    assert "clusters-unseen" in both
     first = Tally.count("recall", **COLUMNS, among="all")
-    assert "stopped-by-drawn-labels" in certify_recall(data=first, **TARGET).claim()["assumes"]
+    assert "clusters-unseen" in certify_recall(data=first, **TARGET).claim()["assumes"]
 
 
 def test_a_share_of_all_rows_weighs_drawn_rows_by_what_they_stand_for() -> None:

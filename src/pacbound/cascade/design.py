@@ -148,8 +148,8 @@ def design_cascade(  # noqa: PLR0913
     sequence in which thresholds are tried. All other rows certify, at the full `delta`: the
     sequence is walked to its first failure. Given the fold the sequence is fixed, so nothing is
     paid for how much was searched. The rows must be independent draws from the data the model will
-    meet in use, untouched by training, and `xi`, `delta` and their number fixed before any label
-    was seen. To try several seeds, or several `xi`, and keep the best result voids the guarantee.
+    meet in use, untouched by training, and `xi`, `delta` and their number fixed without a look
+    at them. To try several seeds, or several `xi`, and keep the best result voids the guarantee.
     What is certified is `xi`; costs and the savings are descriptive, and `certified_cost` bounds
     them.
 

@@ -21,7 +21,7 @@ ASSUMES = (
     "independent-rows",
     "untouched-rows",
     "asked-beforehand",
-    "rows-beforehand",
+    "rows-unseen",
     "compared-in-float64",
 )
 
@@ -178,10 +178,10 @@ def certify_abstention(  # noqa: PLR0913
     wrong, with probability at least 1 - `delta`.
 
     The rows must be independent draws from the data the model will meet in use, untouched by
-    training, model choice or temperature fitting, and `xi`, `delta`, the number of rows and the
-    groups fixed before any label was seen. What is certified is `xi`, among all answers; the share
-    of rows that is answered, and the error seen in these rows, are descriptive. Nothing is assumed
-    about the model or its scores: they may be badly calibrated, tied, or less reliable at the top.
+    training, model choice or temperature fitting, and `xi`, `delta`, their number and the groups
+    fixed without a look at them. What is certified is `xi`, among all answers; the share of rows
+    that is answered, and the error seen in these rows, are descriptive. Nothing is assumed about
+    the model or its scores: they may be badly calibrated, tied, or less reliable at the top.
 
     Parameters
     ----------

@@ -336,7 +336,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         procedure = self.procedures[values["procedure"]]
         return {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"]),
+            "assumes": self.assumed(procedure.assumes, values["drawn"]),
             "certified": certified,
             "allowed_false_alarms": alarms["allowed"],
             "allowed_misses": misses["allowed"],

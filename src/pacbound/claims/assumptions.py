@@ -13,111 +13,93 @@ from typing import TYPE_CHECKING, Final
 from pacbound.says import Sentence, Value, confidence, with_counts
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
+from pacbound.tally.questions.question import OVERLAPPING, Scope
 
 if TYPE_CHECKING:
     from pacbound.claims.certificate import Certificate
 
-ASSUMED: Final[Mapping[str, str]] = {
-    "independent-rows": (
-        "The rows are independent draws from the data the model will meet in use."
-    ),
+# What restricts what somebody may do: each has a pair of tests in tests/guarantees, one in which
+# whoever does all that the sentences allow is held by delta, and one that breaks it without this.
+CONDITIONS: Final[Mapping[str, str]] = {
+    "independent-rows": "The rows are independent draws from the data the model will meet in use.",
     "independent-rows-weighted": (
         "The rows are independent draws from one distribution, and the weights turn it into that "
         "of the data the model will meet in use."
     ),
     "untouched-rows": "No row was used for training, tuning or choosing the model.",
-    "asked-beforehand": "What was asked for was fixed before any label was seen.",
-    "rows-beforehand": "The number of rows was fixed before any label was seen.",
+    "asked-beforehand": (
+        "xi (or target), delta and all else that was asked were fixed without these rows, before "
+        "any score, answer or label of them was seen."
+    ),
+    "rows-unseen": (
+        "The number of rows was fixed beforehand, or by a rule that saw nothing of the rows."
+    ),
+    "rows-by-group": (
+        "The number of rows was fixed beforehand, or by a rule that saw nothing of a row but its "
+        "group."
+    ),
+    "rows-by-bin": (
+        "The number of rows was fixed beforehand, or by a rule that saw nothing of a row but its "
+        "bin."
+    ),
+    "rows-by-bin-and-group": (
+        "The number of rows was fixed beforehand, or by a rule that saw nothing of a row but its "
+        "bin and its group (where each predicted class has intervals, its predicted class)."
+    ),
+    "stopped-by-outcome": (
+        "When to stop was fixed beforehand, or by a rule that saw nothing of a row but whether it "
+        "is positive."
+    ),
+    "stopped-by-outcome-and-group": (
+        "When to stop was fixed beforehand, or by a rule that saw nothing of a row but whether it "
+        "is positive, and its group."
+    ),
+    "clusters-unseen": (
+        "The number of clusters was fixed beforehand, or by a rule that saw nothing of them."
+    ),
     "starts-from-elsewhere": (
         "Where the walk may start was fixed without these rows, from unlabelled scores that are "
         "not theirs."
     ),
-    "bins-beforehand": "The bins were fixed before any label was seen.",
+    "bins-beforehand": (
+        "The bins were fixed without these rows, or begin and end at scores of these rows whose "
+        "ranks were fixed beforehand, each of these scores a cell of its own."
+    ),
     "claims-beforehand": (
         "What is claimed, and how delta is shared, was fixed before any label was seen."
     ),
-    "size-beforehand": (
-        "The number of rows was fixed before any label was seen, and every drawn row is counted."
-    ),
+    "every-row-counts": "Every drawn row is counted.",
     "labels-where-models-differ": "Labels are missing only where all predictions agree.",
-    "labels-may-be-missing": (
-        "Labels may be missing in any row and for any reason; each that is missing where the "
-        "answer differs from the slow model's counts as a loss."
-    ),
     "labels-as-they-are": (
         "A label does not depend on whether, when or why it was asked for, and none was changed "
         "after it was seen."
     ),
-    "size-without-answers": (
-        "The number of rows was fixed beforehand, or by a rule that sees no answer, score or "
-        "label, and every drawn row is counted."
-    ),
-    "unknown-counts-against-new": (
-        "Labels and answers may be missing in any row and for any reason; what is not known counts "
-        "against the new model."
-    ),
-    "net-loss-of-new": (
-        "What is certified is xi, for each candidate that passes: the accuracy lost against the "
-        "old model, gains offsetting losses, over all data of use, or in each group that is named."
-    ),
-    "all-before-comparing": (
-        "xi, delta and the number of rows were fixed before the answers of the models were "
-        "compared, and every drawn row is counted."
-    ),
     "differ-beforehand": (
-        "That the claim is about answers that differ was fixed before the answers of the models "
-        "were compared. If another claim about the same rows may be published in its place, their "
-        "deltas add up."
+        "That the claim is about answers that differ was fixed before any score, answer or label "
+        "of these rows was seen. If another claim about the same rows may be published in its "
+        "place, their deltas add up."
     ),
     "declared-by-a-fold": (
-        "The models, their order and the sequence of thresholds were chosen without these rows: on "
-        "a fold that was drawn by a seed, before any row was looked at."
+        "The models, their order and the sequence of thresholds were chosen without these rows: "
+        "on a fold that was drawn by a seed, before any row was looked at."
     ),
-    "net-loss": (
-        "What is certified is xi: the accuracy lost against the slow model over all data of use, "
-        "gains offsetting losses."
-    ),
-    "answers-that-differ": (
-        "What is certified is xi: the share of all answers that differ from the slow model's, over "
-        "all data of use. Labels have no part in it."
-    ),
-    "net-loss-in-groups": (
-        "What is certified is xi, for each group that is named: the accuracy lost against the slow "
-        "model among its rows, gains offsetting losses."
-    ),
-    "answers-that-differ-in-groups": (
-        "What is certified is xi, for each group that is named: the share of the answers to its "
-        "rows that differ from the slow model's. Labels have no part in it."
-    ),
-    "other-groups-open": "Nothing is said about rows that are in no group that is named.",
-    "exits-at-threshold": (
-        "A row exits early if its score, in float64, is at or above the threshold."
-    ),
-    "exits-at-own-threshold": (
-        "A row exits early if its score, in float64, is at or above the threshold of its group; a "
-        "row of a group that is not named never does."
-    ),
-    "groups-beforehand": "The groups were fixed before any label was seen.",
-    "groups-before-comparing": (
-        "The groups were fixed before the answers of the models were compared."
+    "groups-beforehand": (
+        "The groups were fixed without these rows: not by their scores, answers or labels, nor by "
+        "how many rows a group has. A small group was left out only by its number of rows or "
+        "trials, as declared."
     ),
     "same-type-in-use": (
         "In use the model computes probabilities in the type that was counted; they are compared "
         "with the threshold as float64."
     ),
-    "not-selected-by-score": "No row was chosen for labelling by its score.",
-    "stopped-without-scores": ("When to stop labelling was decided without sight of the scores."),
-    "stopped-by-drawn-labels": (
-        "When to stop was decided between clusters, by nothing but the labels of the drawn rows."
-    ),
     "stopped-by-clusters": (
-        "When to stop was decided between clusters, without sight of the scores, knowing of each "
-        "completed cluster only whether it has a row of the kind that is drawn, and not how many."
+        "When to stop was fixed beforehand, or decided between clusters by a rule that saw "
+        "nothing of a completed cluster but whether it has a row of the kind that is drawn: not "
+        "how many, nor in which group."
     ),
-    "clusters-beforehand": ("The number of clusters was fixed before any score or label was seen."),
     "looks-beforehand": (
-        "The looks were fixed before the first row was labelled; each counts all rows up to it, in "
-        "the order in which they were drawn."
+        "The looks were fixed before anything of these rows was seen; each counts all rows up to "
+        "it, in the order in which they were drawn."
     ),
     "compared-in-float64": "In use scores are compared with the threshold as float64.",
     "independent-rollouts": (
@@ -129,7 +111,9 @@ ASSUMED: Final[Mapping[str, str]] = {
         "The rollouts are of the policy without its shield: independent draws from one "
         "distribution, and the weights turn it into that of what will be met in use."
     ),
-    "number-beforehand": "The number of rollouts was fixed beforehand.",
+    "rollouts-unseen": (
+        "The number of rollouts was fixed beforehand, or by a rule that saw nothing of them."
+    ),
     "looks-at-rollouts": (
         "The looks were fixed before the first rollout; each counts all rollouts up to it, in the "
         "order in which they were started."
@@ -143,37 +127,21 @@ ASSUMED: Final[Mapping[str, str]] = {
         "the start, also counts as a safe one that raises an alarm, so that it speaks against "
         "this claim, too."
     ),
-    "score-up-to-unrecoverable": (
-        "A rollout is unsafe if it has a first un-recoverable state; its score is the running "
-        "maximum of the danger up to there."
-    ),
-    "score-at-unrecoverable": (
-        "A rollout is unsafe if it has a first un-recoverable state; its score is the danger "
-        "there, or the maximum up to there."
-    ),
-    "score-of-whole-rollout": (
-        "A rollout is safe if it has no un-recoverable state; its score is the maximum of the "
-        "danger over the whole rollout, and 1 if a reading of the danger failed."
-    ),
     "one-simulated-backup": (
-        "Whether a state is un-recoverable is judged by one simulation of the backup per step, and "
-        "the simulator behaves as the world does."
+        "Whether a state is un-recoverable is judged by one simulation of the backup per step, "
+        "and the simulator behaves as the world does."
     ),
     "every-fork-counts": (
         "Every rollout that was started is counted; a fork that was lost or did not end is unsafe "
         "on its interval, a lost rollout above the highest danger that it had reached."
     ),
     "forks-have-own-noise": (
-        "Each fork is one simulation of the backup, with noise that is independent of all that led "
-        "there: never begun again from the seed of the rollout."
+        "Each fork is one simulation of the backup, with noise that is independent of all that "
+        "led there: never begun again from the seed of the rollout."
     ),
     "fork-is-shielded-rollout": (
         "A rollout forks wherever the running maximum of its danger rises, with the observation "
         "that was read there, and the simulator behaves as the world does."
-    ),
-    "shield-latches": (
-        "The shield fires once the danger is at or above the threshold, and stays fired until "
-        "reset."
     ),
     "rollouts-under-shield": (
         "The rollouts are of the policy with its shield on, at the threshold of their drive: "
@@ -182,37 +150,25 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
     "drives-beforehand": (
         "The threshold and the number of rollouts of each drive were fixed before its first "
-        "rollout; the drives are those that were driven, in their order, and none was driven again."
+        "rollout; the drives are those that were driven, in their order, and none was driven "
+        "again."
     ),
     "every-driven-rollout-counts": (
         "Every rollout that was started is counted in its drive; one that was lost is unsafe."
-    ),
-    "only-this-threshold": (
-        "What is certified is xi, under a shield at this one threshold: at no other, not even a "
-        "lower one."
     ),
     "independent-clusters": (
         "The clusters are independent draws from those that will be met in use; all rows of a "
         "cluster are in one count."
     ),
-    "claim-per-cluster": (
-        "One row was drawn from each cluster, so the claim is about a random row of a random "
-        "cluster: a large cluster weighs no more than a small one."
-    ),
     "claim-per-row-of-clusters": (
         "One row was drawn from each cluster and kept with probability size / bound, so the claim "
         "is about a random row. The bound holds for every cluster, and was fixed beforehand."
     ),
-    "claim-per-cluster-with-trials": (
-        "One row of the kind that the claim counts (of a recall, one positive) was drawn from each "
-        "cluster that has any, so the claim is about a random row of this kind of a random cluster "
-        "that has one: a cluster with many weighs no more than one with few."
-    ),
     "claim-per-trial-of-clusters": (
-        "One row of the kind that the claim counts (of a recall, one positive) was drawn from each "
-        "cluster that has any, and kept with probability number of such rows / bound, so the claim "
-        "is about a random row of this kind. The bound holds for every cluster, and was fixed "
-        "beforehand."
+        "One row of the kind that the claim counts (of a recall, one positive) was drawn from "
+        "each cluster that has any, and kept with probability number of such rows / bound, so the "
+        "claim is about a random row of this kind. The bound holds for every cluster, and was "
+        "fixed beforehand."
     ),
     "one-seed": (
         "The draw went by the seed and by names alone, and no other seed and no other spelling of "
@@ -225,19 +181,16 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
     "same-labels-given-inputs": "Labels given inputs are distributed alike in both.",
     "strata-beforehand": (
-        "How many rows of each bin were labelled was fixed before any label was seen, and the rows "
-        "of a bin were chosen by a key alone."
-    ),
-    "strata-shares": (
-        "Shares of rows, and averages over rows, are those of the labels bought, not of use."
+        "How many rows of each bin were labelled was fixed before any label was seen, and the "
+        "rows of a bin were chosen by a key alone."
     ),
     "graded-by-coins": (
         "Answers were graded. The grade of an answer, as a share of the scale, is the chance that "
         "its coin calls it right. So what is said here of accuracy or of wrong answers holds for "
-        "the mean quality, as graded, and what is said of labels holds for grades. A missing grade "
-        "counts as the worst that it can be. delta is over rows and coins. Coins depend on the "
-        "seed and the ids of rows alone; no other seed was tried, and nobody gave or changed a "
-        "grade after seeing a coin."
+        "the mean quality, as graded, and what is said of labels holds for grades. A missing "
+        "grade counts as the worst that it can be. delta is over rows and coins. Coins depend on "
+        "the seed and the ids of rows alone; no other seed was tried, and nobody gave or changed "
+        "a grade after seeing a coin."
     ),
     "records-before-the-sample": (
         "The records, their scores and the fast model's answers were fixed before the sample was "
@@ -253,41 +206,120 @@ ASSUMED: Final[Mapping[str, str]] = {
     "sample-before-asking": (
         "xi, delta and the size of the sample were fixed before the slow model was asked."
     ),
-    "all-of-each-claim": "What each claim assumes holds, for each of them.",
+    "all-of-each-claim": (
+        "What each claim assumes holds, for each of them: a rule that fixed the number of rows "
+        "saw no more of them than every claim allows."
+    ),
     "claims-and-shares-beforehand": (
         "Which claims are made, and their shares of delta, were fixed before the data were looked "
         "at."
     ),
 }
 
-# Of these, what says no more than what a claim means.
-DEFINITIONS: Final = frozenset(
-    [
-        "labels-may-be-missing",
-        "unknown-counts-against-new",
-        "net-loss-of-new",
-        "net-loss",
-        "answers-that-differ",
-        "net-loss-in-groups",
-        "answers-that-differ-in-groups",
-        "other-groups-open",
-        "exits-at-threshold",
-        "exits-at-own-threshold",
-        "score-up-to-unrecoverable",
-        "score-at-unrecoverable",
-        "score-of-whole-rollout",
-        "shield-latches",
-        "only-this-threshold",
-        "claim-per-cluster",
-        "claim-per-cluster-with-trials",
-        "strata-shares",
-    ]
-)
+# What says no more than what a claim is about.
+MEANINGS: Final[Mapping[str, str]] = {
+    "labels-may-be-missing": (
+        "Labels may be missing in any row and for any reason; each that is missing where the "
+        "answer differs from the slow model's counts as a loss."
+    ),
+    "unknown-counts-against-new": (
+        "Labels and answers may be missing in any row and for any reason; what is not known "
+        "counts against the new model."
+    ),
+    "net-loss-of-new": (
+        "What is certified is xi, for each candidate that passes: the accuracy lost against the "
+        "old model, gains offsetting losses, over all data of use, or in each group that is "
+        "named."
+    ),
+    "net-loss": (
+        "What is certified is xi: the accuracy lost against the slow model over all data of use, "
+        "gains offsetting losses."
+    ),
+    "answers-that-differ": (
+        "What is certified is xi: the share of all answers that differ from the slow model's, "
+        "over all data of use. Labels have no part in it."
+    ),
+    "net-loss-in-groups": (
+        "What is certified is xi, for each group that is named: the accuracy lost against the "
+        "slow model among its rows, gains offsetting losses."
+    ),
+    "answers-that-differ-in-groups": (
+        "What is certified is xi, for each group that is named: the share of the answers to its "
+        "rows that differ from the slow model's. Labels have no part in it."
+    ),
+    "other-groups-open": "Nothing is said about rows that are in no group that is named.",
+    "exits-at-threshold": (
+        "A row exits early if its score, in float64, is at or above the threshold."
+    ),
+    "exits-at-own-threshold": (
+        "A row exits early if its score, in float64, is at or above the threshold of its group; a "
+        "row of a group that is not named never does."
+    ),
+    "score-up-to-unrecoverable": (
+        "A rollout is unsafe if it has a first un-recoverable state; its score is the running "
+        "maximum of the danger up to there."
+    ),
+    "score-at-unrecoverable": (
+        "A rollout is unsafe if it has a first un-recoverable state; its score is the danger "
+        "there, or the maximum up to there."
+    ),
+    "score-of-whole-rollout": (
+        "A rollout is safe if it has no un-recoverable state; its score is the maximum of the "
+        "danger over the whole rollout, and 1 if a reading of the danger failed."
+    ),
+    "shield-latches": (
+        "The shield fires once the danger is at or above the threshold, and stays fired until "
+        "reset."
+    ),
+    "only-this-threshold": (
+        "What is certified is xi, under a shield at this one threshold: at no other, not even a "
+        "lower one."
+    ),
+    "claim-per-cluster": (
+        "One row was drawn from each cluster, so the claim is about a random row of a random "
+        "cluster: a large cluster weighs no more than a small one."
+    ),
+    "claim-per-cluster-with-trials": (
+        "One row of the kind that the claim counts (of a recall, one positive) was drawn from "
+        "each cluster that has any, so the claim is about a random row of this kind of a random "
+        "cluster that has one: a cluster with many weighs no more than one with few."
+    ),
+    "strata-shares": (
+        "Shares of rows, and averages over rows, are those of the labels bought, not of use."
+    ),
+}
+
+ASSUMED: Final[Mapping[str, str]] = {**CONDITIONS, **MEANINGS}
 
 # What is assumed beside all else where outcomes were graded.
 BY_COINS: Final = "graded-by-coins"
 
 _ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
+
+# What a rule that fixes the number of rows may see of them: more where each is in one group, which
+# says in which test it is tried; nothing of bins where a row is tried in several tables.
+_WITH_GROUPS: Final = {
+    "rows-unseen": "rows-by-group",
+    "rows-by-bin": "rows-by-bin-and-group",
+    "stopped-by-outcome": "stopped-by-outcome-and-group",
+}
+_OF_THE_SAME_ROWS: Final = {"rows-by-bin": "rows-unseen"}
+_OF_CLUSTERS: Final = {
+    **dict.fromkeys((*_WITH_GROUPS, *_WITH_GROUPS.values(), "rollouts-unseen"), "clusters-unseen"),
+    # That rollouts are without a shield is assumed of those of clusters, too.
+    "independent-rollouts": "rollouts-without-shield",
+}
+_AMONG_ONE: Final = dict.fromkeys(
+    ("stopped-by-outcome", "stopped-by-outcome-and-group"), "stopped-by-clusters"
+)
+
+
+def assumed_of_groups(ids: Iterable[str], scope: Scope) -> tuple[str, ...]:
+    """The names of what is assumed, where tables are of these groups, or of all rows."""
+    if scope == "top":
+        return tuple(ids)
+    instead = _OF_THE_SAME_ROWS if scope in OVERLAPPING else _WITH_GROUPS
+    return (*(instead.get(name, name) for name in ids), "groups-beforehand")
 
 
 def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
@@ -298,12 +330,8 @@ def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
         weighted = (f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids)
         return (*weighted, "exact-weights", "same-labels-given-inputs", "one-seed")
     per = _CLAIM_PER[bool(drawn.among), drawn.bound is None]
-    stopping = _STOPPED[len(drawn.among)]
-    # That rollouts are without a shield is assumed of those of clusters, too.
-    instead = {
-        "stopped-without-scores": stopping,
-        "independent-rollouts": "rollouts-without-shield",
-    }
+    # What a rule sees of one outcome says something about the other.
+    instead = {**_OF_CLUSTERS, **(_AMONG_ONE if len(drawn.among) == 1 else {})}
     kept = (instead.get(name, name) for name in ids if name != "independent-rows")
     return ("independent-clusters", *kept, per, "one-seed")
 
@@ -363,9 +391,6 @@ _CLAIM_PER = {
     (True, True): "claim-per-cluster-with-trials",
     (True, False): "claim-per-trial-of-clusters",
 }
-# By how many outcomes were drawn among. What a rule sees of one outcome says something about the
-# other, so for both the number of clusters is fixed.
-_STOPPED = ("stopped-by-drawn-labels", "stopped-by-clusters", "clusters-beforehand")
 
 
 def described_draw(drawn: Drawn, n: int) -> list[str]:

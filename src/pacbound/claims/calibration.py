@@ -239,7 +239,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 "independent-rows",
                 "untouched-rows",
                 "asked-beforehand",
-                "rows-beforehand",
+                "rows-by-bin",
                 "bins-beforehand",
             ),
         )
@@ -330,10 +330,13 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
             overlapping=scope in OVERLAPPING,
             stored=ends,
         )
-        procedure = self.procedures[values["procedure"]]
+        ids = self.procedures[values["procedure"]].assumes
+        if isinstance(values["bins"], AtomBins):
+            # In which bin a row is follows from the scores of all rows.
+            ids = tuple("rows-unseen" if name == "rows-by-bin" else name for name in ids)
         return {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"], scope, values["graded"]),
+            "assumes": self.assumed(ids, values["drawn"], scope, values["graded"]),
             "certified": True,
             "n": _rows_implied(trials, values["n"], scope),
             "tables": [
@@ -462,9 +465,10 @@ def calibrate(  # noqa: PLR0913
     at least 1 - `delta`.
 
     The rows must be independent draws from the data the model will meet in use, untouched by
-    training, model choice or temperature fitting, and their number, the bins and the groups fixed
-    before any label was seen. An interval speaks of the average over its bin, not of one input. The
-    failure probability is over the draw of these rows, once.
+    training, model choice or temperature fitting, and the bins and the groups fixed
+    without these rows, their number by a rule that saw nothing of a row but its bin. An interval
+    speaks of the average over its bin, not of one input. The failure probability is over the draw
+    of these rows, once.
 
     Parameters
     ----------

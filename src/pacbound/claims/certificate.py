@@ -22,7 +22,7 @@ from pacbound import documents
 from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
-from pacbound.claims.assumptions import ASSUMED, DEFINITIONS, described_draw, described_grading
+from pacbound.claims.assumptions import CONDITIONS, MEANINGS, described_draw, described_grading
 from pacbound.claims.provenance import Provenance, about_texts, sample_name, without_fingerprint
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
@@ -215,11 +215,11 @@ class Certificate:
 
     def assumed(self) -> list[str]:
         """What is assumed, in sentences: the data cannot prove these."""
-        return [ASSUMED[name] for name in self.values["assumes"] if name not in DEFINITIONS]
+        return [CONDITIONS[name] for name in self.values["assumes"] if name in CONDITIONS]
 
     def definitions(self) -> list[str]:
         """What the words of the claim mean, in sentences."""
-        return [ASSUMED[name] for name in self.values["assumes"] if name in DEFINITIONS]
+        return [MEANINGS[name] for name in self.values["assumes"] if name in MEANINGS]
 
     def says_nothing(self) -> str | None:
         """Why the rows tell nothing about the claim, with the remedy, if not one of them is what it

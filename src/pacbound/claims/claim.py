@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn
+from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn, assumed_of_groups
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
@@ -29,7 +29,7 @@ from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
-from pacbound.tally.questions.question import RowColumn
+from pacbound.tally.questions.question import RowColumn, Scope
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY, POSITIVE, require_row_options
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally, recorded_columns
@@ -138,14 +138,15 @@ class Claim(ABC, Generic[C]):
 
     def assumed(
         self,
-        procedure: Procedure,
+        ids: Iterable[str],
         drawn: Drawn | None,
-        scope: str = "top",
+        scope: Scope = "top",
         graded: Graded | None = None,
     ) -> tuple[str, ...]:
-        """The names of what is assumed of the rows that were counted."""
-        groups = () if scope == "top" else ("groups-beforehand",)
-        ids = (*procedure.assumes, *groups)
+        """The names of what is assumed of the rows that were counted: `ids`, and what groups, a
+        draw and grades change of them.
+        """
+        ids = assumed_of_groups(ids, scope)
         ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
         return ids if graded is None else (*ids, BY_COINS)
 

@@ -220,9 +220,9 @@ CLAIM = ThresholdClaim(
             (
                 "independent-rows",
                 "untouched-rows",
-                "not-selected-by-score",
+                "every-row-counts",
                 "asked-beforehand",
-                "stopped-without-scores",
+                "stopped-by-outcome",
                 "compared-in-float64",
             ),
             trials=Trials("negative", "negative", "from"),
@@ -232,7 +232,7 @@ CLAIM = ThresholdClaim(
         "false-alarms/rollouts/1": ThresholdProcedure(
             "false-alarms/rollouts/1",
             (
-                "number-beforehand",
+                "rollouts-unseen",
                 "independent-rollouts",
                 "asked-beforehand",
                 "lost-rollouts-alarm",
@@ -276,12 +276,12 @@ def certify_false_alarms(  # noqa: PLR0913
     raises one, with probability at least 1 - `delta`.
 
     The claim holds for this threshold and all higher ones at once. The rows must be independent
-    draws from the data the model will meet in use, untouched by training or model choice, and not
-    chosen for labelling by their score. `xi` and `delta` are fixed beforehand. Any rule for when to
-    stop labelling is allowed that sees only which rows are negative. What is certified is `xi`; the
-    share of positives that is found is not. This does not claim safety: nothing is said about
-    positives that raise no alarm, and `Shield` does not take the certificate.
-    `certify_alarm_range` certifies both at once.
+    draws from the data the model will meet in use, untouched by training or model choice, and every
+    drawn row is counted. `xi`, `delta` and the groups are fixed without these rows. Any rule for
+    when to stop labelling is allowed that sees nothing of a row but whether it is negative, and its
+    group where groups do not overlap. What is certified is `xi`; the share of positives that is
+    found is not. This does not claim safety: nothing is said about positives that raise no alarm,
+    and `Shield` does not take the certificate. `certify_alarm_range` certifies both at once.
 
     With `unsafe` in place of `positive`, rows are rollouts of a policy without its shield: at most
     a share `xi` of the rollouts that are safe without it is stopped by a shield with this

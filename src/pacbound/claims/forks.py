@@ -177,7 +177,7 @@ CLAIM = ForksClaim(
         PROCEDURE: ThresholdProcedure(
             PROCEDURE,
             (
-                "number-beforehand",
+                "rollouts-unseen",
                 "independent-rollouts",
                 "asked-beforehand",
                 "every-fork-counts",
@@ -223,12 +223,12 @@ def certify_forks(  # noqa: PLR0913
     rollouts is then unsafe, with probability at least 1 - `delta`.
 
     The rollouts are of the policy *without* the shield, independent draws from what will be met in
-    use, and `xi`, `delta`, `start` and their number were fixed beforehand. Wherever the running
-    maximum of the danger rises, the backup was simulated once from there, with noise that is
-    independent of all that came before, its first action from the observation that fired. So each
-    rollout has one outcome for every threshold j / 65536. Every rollout that was started counts: a
-    fork that was lost or did not end is unsafe on its interval, a lost rollout above the highest
-    danger that it had reached.
+    use, and `xi`, `delta`, `start` and their number were fixed without a look at them. Wherever the
+    running maximum of the danger rises, the backup was simulated once from there, with noise that
+    is independent of all that came before, its first action from the observation that fired. So
+    each rollout has one outcome for every threshold j / 65536. Every rollout that was started
+    counts: a fork that was lost or did not end is unsafe on its interval, a lost rollout above the
+    highest danger that it had reached.
 
     The walk goes upwards from `start` and ends at the first threshold that fails. Covered are the
     thresholds of the grid from `start` up to the certified one, and no others: a backup that begins

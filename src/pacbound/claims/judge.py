@@ -40,10 +40,11 @@ def certify_judge(
     are all right at once with probability at least 1 - `delta`.
 
     The rows must be independent draws from what the judge will meet in use, untouched by how its
-    prompt or model was chosen, and their number, the groups, `xi` and `delta` fixed before any
-    label was seen. What is claimed: for each verdict, an interval for the rate at which it is right
-    (of all its passes, and of all its fails); the same for each group; and, with a confidence, the
-    confidence from which at most a share `xi` of the verdicts that stand is wrong.
+    prompt or model was chosen, and their number, the groups, `xi` and `delta` fixed without a look
+    at them (without groups and a confidence, a rule for their number may see verdicts). What is
+    claimed: for each verdict, an interval for the rate at which it is right (of all its passes, and
+    of all its fails); the same for each group; and, with a confidence, the confidence from which at
+    most a share `xi` of the verdicts that stand is wrong.
 
     Parameters
     ----------

@@ -121,8 +121,8 @@ def certify_precision(
     positive, with probability at least 1 - `delta`.
 
     The rows must be independent draws from the data the model will meet in use, untouched by
-    training or model choice, and `target`, `delta`, the number of rows and the groups fixed before
-    any label was seen. What is certified is `target`, among all rows that are flagged; how many are
+    training or model choice, and `target`, `delta`, their number and the groups fixed without a
+    look at them. What is certified is `target`, among all rows that are flagged; how many are
     flagged is descriptive. Nothing is assumed about the model or its scores. How many of the
     positives are found is another claim: `certify_recall`.
 

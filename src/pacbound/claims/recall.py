@@ -44,14 +44,12 @@ TRIALS = Trials("positive", "positive", "below")
 ASSUMES = (
     "independent-rows",
     "untouched-rows",
-    "not-selected-by-score",
+    "every-row-counts",
     "asked-beforehand",
-    "stopped-without-scores",
+    "stopped-by-outcome",
     "compared-in-float64",
 )
-AT_LOOKS = tuple(
-    "looks-beforehand" if name == "stopped-without-scores" else name for name in ASSUMES
-)
+AT_LOOKS = tuple("looks-beforehand" if name == "stopped-by-outcome" else name for name in ASSUMES)
 
 
 class RecallCurve(NamedTuple):
@@ -198,10 +196,11 @@ def certify_recall(  # noqa: PLR0913
     flagged, with probability at least 1 - `delta`.
 
     The rows must be independent draws from the data the model will meet in use, untouched by
-    training or model choice, and not chosen for labelling by their score. `target` and `delta` are
-    fixed beforehand. Rows may be labelled until there are enough positives: any stopping rule is
-    allowed that sees only which rows are positive. What is certified is `target`; the share of rows
-    that is flagged, and the recall seen in these rows, are not.
+    training or model choice, and every drawn row is counted. `target`, `delta` and the groups are
+    fixed without these rows. Rows may be labelled until there are enough positives: any stopping
+    rule is allowed that sees nothing of a row but whether it is positive, and its group where
+    groups do not overlap. What is certified is `target`; the share of rows that is flagged, and the
+    recall seen in these rows, are not.
 
     Parameters
     ----------

@@ -266,7 +266,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "independent-rows",
                 "untouched-rows",
                 "asked-beforehand",
-                "size-without-answers",
+                "rows-unseen",
+                "every-row-counts",
                 "unknown-counts-against-new",
                 "labels-as-they-are",
                 "net-loss-of-new",
@@ -378,7 +379,9 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         procedure = self.procedures[values["procedure"]]
         decided = {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"], values["scope"], values["graded"]),
+            "assumes": self.assumed(
+                procedure.assumes, values["drawn"], values["scope"], values["graded"]
+            ),
             "tables": tables,
         }
         return {**decided, "certified": len(passing_of(decided)) == candidates_of(values)}
@@ -922,8 +925,8 @@ def certify_replacement(  # noqa: PLR0913
     probability at least 1 - `delta`.
 
     The rows must be independent draws from the data the models will meet in use, untouched by
-    training or model choice, and `xi`, `delta` and their number fixed before any answer was looked
-    at. What is certified is `xi`, over all data of use, gains offsetting losses. With `xi=0` it is
+    training or model choice, and `xi`, `delta` and their number fixed without a look at them.
+    What is certified is `xi`, over all data of use, gains offsetting losses. With `xi=0` it is
     that the new model is right more often than the old one.
 
     Labels matter only where answers differ, and may be missing (None, NaN) in any row, for any

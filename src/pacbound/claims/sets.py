@@ -127,7 +127,14 @@ CLAIM = ThresholdClaim(
     procedures={
         "sets/binomial/1": ThresholdProcedure(
             "sets/binomial/1",
-            ("independent-rows", "untouched-rows", "asked-beforehand", "same-type-in-use"),
+            (
+                "independent-rows",
+                "untouched-rows",
+                "asked-beforehand",
+                "rows-unseen",
+                "every-row-counts",
+                "same-type-in-use",
+            ),
             trials=Trials("all", "labelled", "below"),
             words=ClaimWords(
                 about="{n} rows",
@@ -179,8 +186,9 @@ def certify_sets(
 
     The set of a row holds every label whose probability is at least the threshold. The rows must be
     independent draws from the data the model will meet in use, untouched by training or model
-    choice; `xi` and `delta` are fixed beforehand. What is certified is an average over rows: sets
-    of hard rows may miss more often. A row without a label counts as missed.
+    choice; `xi`, `delta` and their number are fixed without a look at them. What is certified is an
+    average over rows: sets of hard rows may miss more often. A row without a label counts as
+    missed.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ AMONG_UNSAFE = replace(
 )
 MISSES = Trials("all", "unsafe", "below")
 ASSUMES = (
-    "number-beforehand",
+    "rollouts-unseen",
     "independent-rollouts",
     "asked-beforehand",
     "every-rollout-counts",
@@ -368,9 +368,9 @@ def certify_shield(  # noqa: PLR0913
     probability at least 1 - `delta`.
 
     The rollouts are of the policy *without* the shield, independent draws from what will be met in
-    use (rooms, starts, noise), and `xi`, `delta` and their number were fixed beforehand. Every
-    rollout that was started counts. What is certified is `xi`, over the whole population; the
-    misses and interventions seen on these rollouts are not.
+    use (rooms, starts, noise), and `xi`, `delta` and their number were fixed without a look at
+    them. Every rollout that was started counts. What is certified is `xi`, over the whole
+    population; the misses and interventions seen on these rollouts are not.
 
     A state is recoverable if one more step of the policy, followed by the backup until it stands
     still, stays safe. A rollout is unsafe if it has a first un-recoverable state, and the shield

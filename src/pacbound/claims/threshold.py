@@ -304,7 +304,7 @@ class ThresholdClaim(Claim[C]):
         own = values.get("group_thresholds") == "own" and values["scope"] != "top"
         return {
             **values,
-            "assumes": self.assumed(procedure, values["drawn"], values["scope"]),
+            "assumes": self.assumed(procedure.assumes, values["drawn"], values["scope"]),
             "tables": tables,
             "certified": not (all(refused) if own else any(refused)),
         }

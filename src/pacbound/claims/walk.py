@@ -347,7 +347,7 @@ class WalkClaim(Claim[C]):
         return {
             **values,
             "assumes": self.assumed(
-                procedure, values["drawn"], values["scope"], values.get("graded")
+                procedure.assumes, values["drawn"], values["scope"], values.get("graded")
             ),
             "tables": tables,
             "certified": any(table["claimed"] for table in tables),

@@ -71,7 +71,7 @@ def rate(
         typer.echo(
             f"{first:,} labels certify a rate of at most {target:g} (delta = {delta:g}) with "
             f"probability {power:g} if the true rate is {expected:g}.\nFrom {always:,} labels on, "
-            "every number does. Fix the number before the first label is seen."
+            "every number does. Fix the number before you look at the rows."
         )
     return 0
 
@@ -124,7 +124,7 @@ def looks(
     typer.echo(
         f"\nIf the true rate is {truth:g}, {planned.expected_labels(truth):,.0f} labels are looked "
         f"at on average, and some look passes with probability {sum(planned.passing(truth)):.3f}.\n"
-        "Fix the looks before the first label is seen. They may be skipped, never added."
+        "Fix the looks before you look at the rows. They may be skipped, never added."
     )
     if figure is not None:
         typer.echo(f"Drawn into {figure}.")

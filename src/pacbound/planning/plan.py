@@ -209,7 +209,7 @@ class PilotPlan:
                 "little more."
             )
         yield (
-            f"Fix the number of {self.unit} before the first label is seen, and leave those of the "
+            f"Fix the number of {self.unit} before you look at them, and leave those of the "
             "pilot out."
         )
 

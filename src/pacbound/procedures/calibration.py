@@ -1,6 +1,6 @@
 """Intervals for the true confidence of every cell, simultaneously (the paper's Theorem 1).
 
-Cells are fixed before the labels are seen and rows are i.i.d. Given how many rows fell into each
+Cells are fixed without the rows, which are i.i.d. Given how many rows fell into each
 cell, the right predictions are independent binomials with the cells' true confidences, so each cell
 gets a Clopper-Pearson interval at a level that makes them all hold together with probability at
 least 1 - delta.

@@ -31,8 +31,9 @@ EQUAL_MASS = "equal-mass"
 class Grid(Protocol):
     """A fixed partition of the scores into cells 0, 1, …, n_cells - 1.
 
-    It must be fixed before any label was seen: a partition that was chosen by looking at outcomes
-    voids every guarantee. Grids are equal if they are the same rule with the same numbers.
+    It must be fixed without the rows that are counted: a partition that was chosen by looking at
+    scores or outcomes voids every guarantee. Grids are equal if they are the same rule with the
+    same numbers.
 
     Examples
     --------
@@ -111,8 +112,8 @@ class EqualWidthBins:
 
 @dataclass(frozen=True)
 class GivenBins:
-    """Bins (edge, next edge], the first one closed on both sides, with edges fixed before any label
-    was seen.
+    """Bins (edge, next edge], the first one closed on both sides, with edges fixed without the rows
+    that are counted.
 
     Parameters
     ----------

@@ -54,10 +54,9 @@ def certify_cascade(  # noqa: PLR0913
     answers differ from the slow model's.
 
     The rows must be independent draws from the data the models will meet in use, untouched by
-    training, model choice or temperature fitting, and `xi`, `delta` and their number fixed before
-    any label was seen. What is certified is `xi`, over all data of use, gains offsetting losses;
-    exit rates, costs and the observed error increase were seen on these rows, and are not
-    certified.
+    training, model choice or temperature fitting, and `xi`, `delta` and their number fixed without
+    a look at them. What is certified is `xi`, over all data of use, gains offsetting losses; exit
+    rates, costs and the observed error increase were seen on these rows, and are not certified.
 
     Labels matter only where predictions differ, and may be missing (None, NaN) in any row, for any
     reason. A row without one in which the answer differs from the slow model's counts as a loss,
@@ -65,13 +64,13 @@ def certify_cascade(  # noqa: PLR0913
     none at all. Rows may not be dropped, nor labels changed once they were seen.
 
     That at most `xi` of the answers differ from the slow model's is another claim. It takes no
-    labels, and is declared before the answers of the models are compared. Whoever publishes it if
+    labels, and is declared before anything of these rows is seen. Whoever publishes it if
     it is good, and labels on and claims the loss otherwise, has two chances to be wrong, and their
     deltas add up.
 
-    With `groups`, fixed beforehand too, at most `xi` is lost in *every* group, with probability at
-    least 1 - `delta` for all of them together. Common thresholds cost no share of `delta`, and the
-    worst group decides for all; own ones share `delta` among the groups.
+    With `groups`, fixed without these rows too, at most `xi` is lost in *every* group, with
+    probability at least 1 - `delta` for all of them together. Common thresholds cost no share of
+    `delta`, and the worst group decides for all; own ones share `delta` among the groups.
 
     Parameters
     ----------

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import (
     CascadeCertificate,
@@ -79,9 +78,14 @@ EXACT_WORK: Final = 0.03
 
 _NEVER_DIFFER: Final = "its models never differ; draw a larger one"
 
-_ROWS: Final = ("independent-rows", "untouched-rows")
+_ROWS: Final = (
+    "independent-rows",
+    "untouched-rows",
+    "asked-beforehand",
+    "rows-unseen",
+    "every-row-counts",
+)
 _LABELS: Final = ("labels-may-be-missing", "labels-as-they-are")
-_COMPARED: Final = ("all-before-comparing", "differ-beforehand")
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,8 @@ def _assumes(method: Method, shared: Shared | None, *, partial: bool) -> tuple[s
         labels: tuple[str, ...] = ("labels-where-models-differ",)
     else:
         labels = _LABELS
-    fixed = ("asked-beforehand", "size-beforehand")
     fold = ("declared-by-a-fold",) if method == "front" else ()
-    return (*_ROWS, *fixed, *labels, *_certified("loss", shared), *fold)
+    return (*_ROWS, *labels, *_certified("loss", shared), *fold)
 
 
 def _certified(claim: str, shared: Shared | None) -> tuple[str, ...]:
@@ -200,8 +203,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
     )
     procedures: Mapping[str, CascadeProcedure] = _procedures()
     may_assume = (
-        *_COMPARED,
-        "groups-before-comparing",
+        "differ-beforehand",
         *(one for shared in (None, "common", "own") for one in _certified("differ", shared)),
     )
 
@@ -434,20 +436,14 @@ class CascadeClaim(Claim[CascadeCertificate]):
 
     def _assumed(self, procedure: CascadeProcedure, values: Values) -> tuple[str, ...]:
         """The names of what is assumed."""
-        grouped = procedure.shared is not None
         # Where groups were left out, a row exits by the thresholds of its group, as by own ones.
         shared: Shared | None = "own" if values.get("left_out") else procedure.shared
         ids = procedure.assumes
         if shared != procedure.shared:
             ids = _assumes(procedure.method, shared, partial=True)
         if values["claim"] == "differ":
-            groups = ("groups-before-comparing",) if grouped else ()
-            ids = (*_ROWS, *_COMPARED, *groups, *_certified("differ", shared))
-        elif grouped:
-            ids = (*ids, "groups-beforehand")
-        drawn = values["drawn"]
-        ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
-        return ids if values["graded"] is None else (*ids, BY_COINS)
+            ids = (*_ROWS, "differ-beforehand", *_certified("differ", shared))
+        return self.assumed(ids, values["drawn"], values["scope"], values["graded"])
 
     def work(self, values: Values) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""
