@@ -120,13 +120,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         3,
     ),
-    "plan shadow": (
-        (
-            *("plan", "shadow", "cascade.json", "--losses", "0.4", "--rows", "10000"),
-            *("--delta", "0.01"),
-        ),
-        0,
-    ),
     "cost": (("cost", "cascade.json", "--delta", "0.01"), 0),
 }
 """Each command with what it ends with if nothing is in its way. Verdicts of all kinds are there."""

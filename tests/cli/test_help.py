@@ -72,9 +72,9 @@ def test_a_file_in_the_place_of_one_of_several_commands_is_told_what_goes_there(
 
 
 def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None:
-    done = pacbound("plan", "rate", "--losses", 0.1, code=2)
-    assert "--losses" in done.stderr
-    assert ". It is an option of pacbound plan shadow." in done.stderr
+    done = pacbound("plan", "rate", "--looks", 100, code=2)
+    assert "--looks" in done.stderr
+    assert ". It is an option of pacbound plan looks." in done.stderr
     done = pacbound("plan", "--target", 0.1, code=2)
     assert "It is an option of pacbound plan rate, pacbound plan pilot." in done.stderr
     assert "It is an option" not in pacbound("plan", "--nonsense", code=2).stderr

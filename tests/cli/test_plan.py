@@ -1,4 +1,4 @@
-"""`pacbound plan`: for a rate, for looks, from a pilot, and for the shadow of a cascade."""
+"""`pacbound plan`: for a rate, for looks, and from a pilot."""
 
 import json
 import os
@@ -14,7 +14,6 @@ from tests.cli.commands import roles
 
 from pacbound import Tally, certify_cascade, certify_shield, plan_from_pilot, planned_looks
 from pacbound.claims.cascade import CascadeCertificate
-from pacbound.monitor import plan_shadow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -166,25 +165,6 @@ def cascade() -> CascadeCertificate:
     return certify_cascade([0.9] * 500, [[1, 1]] * 500, [1] * 500, xi=0.02, delta=0.01)
 
 
-@pytest.mark.slow
-def test_the_share_of_a_shadow_is_that_of_the_library(pacbound: Run, tmp_path: Path) -> None:
-    cascade().save(tmp_path / "c.json")
-    asked = ("shadow", "c.json", "--losses", 0.1, "--rows", 10_000, "--delta", 1e-3)
-    expected = plan_shadow(
-        cascade(), losses=0.1, rows=10_000, delta=1e-3, rng=np.random.default_rng(0)
-    )
-    said = pacbound("plan", *asked).stdout
-    assert f"Send {expected.share:.2%} of the traffic" in said
-    assert "nothing here is guaranteed" in said
-    more = ("--gains", 0.01, "--usual", 0.015, "--seen", 2000, "--false-alarms", "1e5")
-    found = json.loads(pacbound("plan", *asked, *more, "--seed", 3, "--json").stdout)
-    second = plan_shadow(
-        cascade(), losses=0.1, rows=10_000, delta=1e-3, gains=0.01, usual=0.015, seen=2000,
-        false_alarms="1e5", rng=np.random.default_rng(3),
-    )  # fmt: skip
-    assert (found["share"], found["labels"]) == (second.share, second.labels)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -197,12 +177,7 @@ def test_the_share_of_a_shadow_is_that_of_the_library(pacbound: Run, tmp_path: P
         (("looks", "--looks", "5,9", "--xi", 0.1), "The last look needs 22 trials"),
         (("looks", "--looks", "100", "--target", 0.1), "an option of pacbound plan rate"),
         (("rate", "--target", 0.1, "--expected", 0.05, "--seed", 3), "plan pilot"),
-        (("shadow", "c.json", "--rows", 100), "Missing option '--losses'"),
-        (("shadow", "c.json", "--losses", 0.1), "Missing option '--rows'"),
-        (("shadow", "c.json", "--losses", 0.02, "--rows", 9), "no rise to be noticed"),
-        (("shadow", "c.json", "--xi", 0.1), "an option of pacbound plan looks"),
-        (("pilot", "a.csv", "--losses", 0.1), "an option of pacbound plan shadow"),
-        (("shadow", "s.json", "--losses", 0.1, "--rows", 99), "A shadow is planned for a cascade"),
+        (("pilot", "a.csv", "--looks", "100"), "an option of pacbound plan looks"),
     ],
 )
 def test_options_that_make_no_plan_are_refused(

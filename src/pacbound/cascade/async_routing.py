@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Sized
 from contextlib import aclosing
 from copy import deepcopy
-from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, Protocol, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +44,7 @@ from pacbound.cascade.stages import (
     shown,
     stages_of,
 )
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.errors import InvalidValueError, ModelError
 from pacbound.stats.arguments import one_of
 from pacbound.tally.columns import as_column, as_names
 
@@ -53,17 +52,6 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Names = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
 OnError = Literal["raise", "slow", "skip"]
-
-
-class Shadowing(Protocol):
-    """Says which items the last model answers in any case, and takes what it answers:
-    `pacbound.monitor.ShadowFeed`.
-    """
-
-    def wants(self, row: Any, /) -> bool: ...
-    def begin(self, row: Any, /) -> None: ...
-    def end(self, row: Any, item: Any, answer: Any, slow: Any, group: Any, /) -> None: ...
-    def drop(self, row: Any, /) -> None: ...
 
 
 class AsyncCascade:
@@ -109,9 +97,6 @@ class AsyncCascade:
         left out, with its reason. "skip": it is left out.
     classes : sequence, optional
         The names of the classes, for models that give probabilities.
-    shadow : ShadowFeed, optional
-        Draws items by a key and the names that `row_ids` gives them, and feeds a monitor. Such an
-        item is answered as always, when the last model has answered it, too.
     asking : Asking, or one for each model, optional
         How models are asked: limits, timeouts, tries. Models with the same `Asking` share its
         limits.
@@ -152,7 +137,6 @@ class AsyncCascade:
         *,
         on_error: OnError = "raise",
         classes: Any = None,
-        shadow: Shadowing | None = None,
         asking: Asking | Sequence[Asking] | None = None,
         **options: Unpack[AskingOptions],
     ) -> None:
@@ -160,10 +144,6 @@ class AsyncCascade:
         self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
         self._on_error = one_of(on_error, ("raise", "slow", "skip"), "on_error")
         self._classes = None if classes is None else as_column(classes, "classes")
-        if shadow is not None and not all(hasattr(shadow, name) for name in ("begin", "drop")):
-            raise InvalidTypeError.of("shadow", shadow, "a ShadowFeed of pacbound.monitor")
-        _require_same_groups(self._exits, shadow)
-        self._shadow = shadow
         self._asking = asking_each(len(self._stages), asking, options)
         same = asking is None and not np.ndim(options.get("concurrency", 0))
         self._window = self._asking[0].concurrency if same else most_at_once(self._asking)
@@ -176,14 +156,14 @@ class AsyncCascade:
         """
         return deepcopy(self._exits.values)
 
-    async def predict(self, items: Items, *, groups: Names = None, row_ids: Names = None) -> Array:
+    async def predict(self, items: Items, *, groups: Names = None) -> Array:
         """The answer for each item.
 
         Parameters
         ----------
         items : iterable or async iterable
             What the models are asked about, one by one.
-        groups, row_ids : sequence or callable, optional
+        groups : sequence or callable, optional
             As in `run`.
 
         Returns
@@ -196,18 +176,16 @@ class AsyncCascade:
         ModelError
             As from `run`.
         """
-        return (await self.run(items, groups=groups, row_ids=row_ids)).predictions
+        return (await self.run(items, groups=groups)).predictions
 
-    async def predict_exits(
-        self, items: Items, *, groups: Names = None, row_ids: Names = None
-    ) -> NDArray[np.intp]:
+    async def predict_exits(self, items: Items, *, groups: Names = None) -> NDArray[np.intp]:
         """Which model answers each item.
 
         Parameters
         ----------
         items : iterable or async iterable
             As in `predict`.
-        groups, row_ids : sequence or callable, optional
+        groups : sequence or callable, optional
             As in `run`.
 
         Returns
@@ -220,11 +198,9 @@ class AsyncCascade:
         ModelError
             As from `run`.
         """
-        return (await self.run(items, groups=groups, row_ids=row_ids)).exits
+        return (await self.run(items, groups=groups)).exits
 
-    async def run(
-        self, items: Items, *, groups: Names = None, row_ids: Names = None
-    ) -> CascadeResult:
+    async def run(self, items: Items, *, groups: Names = None) -> CascadeResult:
         """Answers, exits, confidences and times, in the order of the items.
 
         Parameters
@@ -235,9 +211,6 @@ class AsyncCascade:
             The group of each item, or a function that gives the group of an item; needed if and
             only if each group has its own thresholds. An item of a group that is not known never
             exits early.
-        row_ids : sequence or callable, optional
-            The name of each item, or a function that gives it; needed for a `shadow`. No two items
-            may share one.
 
         Returns
         -------
@@ -253,9 +226,7 @@ class AsyncCascade:
         """
         done: list[Routed] = []
         try:
-            async with aclosing(
-                self._streamed(items, groups, row_ids).results(ordered=False)
-            ) as results:
+            async with aclosing(self._streamed(items, groups).results(ordered=False)) as results:
                 async for routed in results:
                     # What was finished is needed where the stream fails.
                     done.append(routed)  # noqa: PERF401, RUF100
@@ -266,7 +237,7 @@ class AsyncCascade:
         return _joined(sorted(done, key=lambda routed: routed.index), len(self._stages))
 
     async def stream(
-        self, items: Items, *, ordered: bool = True, groups: Names = None, row_ids: Names = None
+        self, items: Items, *, ordered: bool = True, groups: Names = None
     ) -> AsyncGenerator[Routed, None]:
         """The answers one by one while the items come in.
 
@@ -280,7 +251,7 @@ class AsyncCascade:
             when there is room.
         ordered : bool, default=True
             Whether answers come in the order of the items, or as they are finished.
-        groups, row_ids : sequence or callable, optional
+        groups : sequence or callable, optional
             As in `run`.
 
         Yields
@@ -288,14 +259,12 @@ class AsyncCascade:
         Routed
             The answer for each item; one that was left out says so.
         """
-        async with aclosing(
-            self._streamed(items, groups, row_ids).results(ordered=ordered)
-        ) as results:
+        async with aclosing(self._streamed(items, groups).results(ordered=ordered)) as results:
             async for routed in results:
                 self._count([routed])
                 yield routed
 
-    async def route(self, item: Any, *, group: Any = None, row_id: Any = None) -> Routed:
+    async def route(self, item: Any, *, group: Any = None) -> Routed:
         """The answer for one item, for servers that have one at a time; the limits hold over all of
         them together.
 
@@ -305,8 +274,6 @@ class AsyncCascade:
             What the models are asked about.
         group : int or str, optional
             The group of the item, needed if and only if each group has its own thresholds.
-        row_id : int or str, optional
-            The name of the item, needed for a `shadow`.
 
         Returns
         -------
@@ -320,7 +287,7 @@ class AsyncCascade:
             one, or that failed itself. Like a request that is cancelled, it is counted as left out.
         """
         try:
-            routed = await self._watched(0, item, group, row_id, leave_out=False)
+            routed = await self._route(0, item, self._exits.of_item(group), leave_out=False)
         except BaseException as error:
             given_up = int(not isinstance(error, ModelError))
             nothing = _totals([], len(self._stages))
@@ -329,56 +296,15 @@ class AsyncCascade:
         self._count([routed])
         return routed
 
-    def _streamed(self, items: Items, groups: Names, row_ids: Names) -> BoundedStream[Routed]:
+    def _streamed(self, items: Items, groups: Names) -> BoundedStream[Routed]:
         self._exits.require_groups(groups, "the group of each item, or a function that gives it")
-        groups, row_ids = _names(groups, items, "groups"), _names(row_ids, items, "row_ids")
+        groups = _names(groups, items)
 
         async def route(index: int, item: Any) -> Routed:
-            group = _name(groups, index, item, "group")
-            name = _name(row_ids, index, item, "row_id")
-            leave_out = self._on_error != "raise"
-            return await self._watched(index, item, group, name, leave_out=leave_out)
+            limits = self._exits.of_item(_group(groups, index, item))
+            return await self._route(index, item, limits, leave_out=self._on_error != "raise")
 
         return BoundedStream(route, items, limit=self._window)
-
-    async def _watched(
-        self, index: int, item: Any, group: Any, name: Any, *, leave_out: bool
-    ) -> Routed:
-        """The answer for an item; if the shadow draws it, when the last model has answered, too."""
-        limits, shadow = self._exits.of_item(group), self._shadow
-        if shadow is not None and name is None:
-            raise InvalidTypeError(
-                f"Item {index} has no name, by which the shadow decides: pass row_ids, the id of "
-                "each request, or row_id to route."
-            )
-        if shadow is None or not shadow.wants(name):
-            return await self._route(index, item, limits, leave_out=leave_out)
-        shadow.begin(name)
-        slow = None
-        try:
-            routed = await self._route(index, item, limits, leave_out=leave_out)
-            routed, slow = await self._and_slow(routed)
-        finally:
-            if slow is None:
-                shadow.drop(name)
-        if slow is not None:
-            shadow.end(name, item, routed.prediction, slow, group)
-        return routed
-
-    async def _and_slow(self, routed: Routed) -> tuple[Routed, Any]:
-        """An answer, with that of the last model to the same item; None if there is none."""
-        last = self._stages[-1]
-        if routed.left_out or routed.exit == last.place:
-            return routed, routed.prediction
-        seconds = list(routed.seconds)
-        try:
-            said = await self._said(last, routed.index, routed.item, seconds)
-            return replace(routed, seconds=tuple(seconds)), _plain(said)
-        except ModelError as error:
-            failure = Failure(routed.index, routed.item, last.place, str(error))
-            self.statistics.failed_on(failure)
-            failures = (*routed.failures, failure)
-            return replace(routed, seconds=tuple(seconds), failures=failures), None
 
     async def _route(self, index: int, item: Any, limits: Floats, *, leave_out: bool) -> Routed:
         """The answer for an item. If there is none, it is left out, or raises."""
@@ -430,39 +356,24 @@ class AsyncCascade:
         return f"AsyncCascade({shown(self._stages, self._exits)})"
 
 
-def _require_same_groups(exits: ExitThresholds, shadow: Any) -> None:
-    """Raise if only one of the router and the monitor in its shadow has groups."""
-    needed = getattr(shadow, "needs_groups", None)
-    if needed is None or needed == isinstance(exits.values, dict):
-        return
-    raise InvalidTypeError(
-        "The shadow feeds the monitor of a cascade in groups, and these thresholds are common to "
-        "all of them, so that the router knows no group of an item: give ShadowFeed a function of "
-        "a ShadowRow that calls monitor.update with loss and groups."
-        if needed
-        else "These thresholds depend on the group of an item, and the shadow feeds a monitor "
-        "without groups: let it watch the certificate that these thresholds are from."
-    )
-
-
-def _names(given: Names, items: Items, what: str) -> Names:
-    """Groups or ids as they are looked up: nothing, a function of items, or a list."""
+def _names(given: Names, items: Items) -> Names:
+    """Groups as they are looked up: nothing, a function of items, or a list."""
     if given is None or callable(given):
         return given
-    names: list[Any] = as_names(given, what).tolist()
+    names: list[Any] = as_names(given, "groups").tolist()
     if isinstance(items, Sized) and len(items) != len(names):
         raise InvalidValueError(
-            f"{what} has {len(names)} names for {len(items)} items: pass one for each."
+            f"groups has {len(names)} names for {len(items)} items: pass one for each."
         )
     return names
 
 
-def _name(names: Names, index: int, item: Any, what: str) -> Any:
-    """The group, or the id, of an item."""
+def _group(names: Names, index: int, item: Any) -> Any:
+    """The group of an item."""
     if names is None or callable(names):
         return None if names is None else names(item)
     if index >= len(names):
-        raise InvalidValueError(f"Item {index} has no {what}: {what}s has {len(names)}.")
+        raise InvalidValueError(f"Item {index} has no group: groups has {len(names)}.")
     return names[index]
 
 

@@ -55,7 +55,6 @@ PARTS: dict[str, dict[str, str]] = {
         "rate": "How many labels show that a rate is low.",
         "looks": "How many errors each of several looks may show.",
         "pilot": "What larger samples will give and cost, from a small one.",
-        "shadow": "How much traffic to monitor behind a cascade.",
     },
     "tally": {kind: line.help for kind, line in CLAIMS.items() if line.in_parts},
     "certify": {kind: line.help for kind, line in CLAIMS.items() if line.in_parts},

@@ -1,4 +1,4 @@
-"""`pacbound plan`: how many labels a claim will take, in four ways."""
+"""`pacbound plan`: how many labels a claim will take, in three ways."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import numpy as np
 import typer
 
 from pacbound.claims import CLAIMS, claim_of, claims_of
-from pacbound.claims.certificate import load_certificate
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.options import (
     ColumnOption,
     JsonOption,
-    Reads,
     Writes,
     numbers,
     option,
@@ -37,7 +35,6 @@ from pacbound.cli.rows import (
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import REQUIRED
-from pacbound.monitor.shadow import plan_shadow
 from pacbound.planning import PilotPlan, plan_from_pilot
 from pacbound.stats.looks import planned_looks
 from pacbound.stats.planning import trials_needed
@@ -276,53 +273,3 @@ def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int
         if figure is not None:
             typer.echo(f"Drawn into {figure}.")
     return code
-
-
-@ending_well
-def shadow(
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERT", help="The certificate of the cascade."), Reads()
-    ],
-    losses: Annotated[float, option("The share of all rows lost, which is to be noticed: 0.05")],
-    rows: Annotated[int, option("Rows of traffic within which the alarm is to ring: 10000")],
-    delta: Annotated[float, option("Chance of any false alarm, however long you watch.")],
-    gains: Annotated[float | None, option("The share of all rows gained, 0 if left out.")] = None,
-    usual: Annotated[
-        float | None, option("The share lost before; gains and half of xi if left out.")
-    ] = None,
-    false_alarms: Annotated[
-        str | None, option("As for pacbound monitor, 'ever' if left out.")
-    ] = None,
-    seen: Annotated[
-        int | None, option("Labels that came before the rise, 50000 if left out.")
-    ] = None,
-    power: Annotated[float, option("Chance that the alarm rings in time.")] = 0.9,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-) -> int:
-    """Say what share of the traffic of a cascade in use to send to the slow model too, so that the
-    monitor notices a rise in losses in time.
-    """
-    loaded: Any = load_certificate(certificate)
-    given = {"gains": gains, "usual": usual, "false_alarms": false_alarms, "seen": seen}
-    more: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    found = plan_shadow(
-        loaded,
-        losses=losses,
-        rows=rows,
-        delta=delta,
-        power=power,
-        rng=np.random.default_rng(seed),
-        **more,
-    )
-    if as_json:
-        asked = {"losses": losses, "rows": rows, "delta": delta, "power": power, "seed": seed}
-        print_json({"status": "estimate", **vars(found), **asked, **more})
-    else:
-        typer.echo(
-            f"Send {found.share:.2%} of the traffic to the slow model too, drawn by a key before "
-            f"anything is known of a row: if {losses:g} of the rows are lost, the alarm rings "
-            f"within {rows:,} rows with probability {power:g}, after about {found.labels:,} labels "
-            "at most.\nEstimated from simulated streams: nothing here is guaranteed."
-        )
-    return 0

@@ -5,9 +5,5 @@ from pacbound.monitor.files import update_from_files as update_from_files
 from pacbound.monitor.monitor import Alarm as Alarm
 from pacbound.monitor.monitor import Monitor as Monitor
 from pacbound.monitor.shadow import Shadow as Shadow
-from pacbound.monitor.shadow import ShadowFeed as ShadowFeed
-from pacbound.monitor.shadow import ShadowPlan as ShadowPlan
-from pacbound.monitor.shadow import ShadowRow as ShadowRow
-from pacbound.monitor.shadow import plan_shadow as plan_shadow
 
 __all__: list[str]
