@@ -65,8 +65,8 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         CORRECT,
         (
             "c holds 1 values that are not scores: 1 above 1 (the greatest 1.0000011). Expected "
-            "scores from 0 to 1. These look like logits or percentages: pass softmax outputs, or "
-            "divide by 100 (for tables: scale=100, --scale 100)."
+            "scores from 0 to 1. These are probabilities above 1 by rounding: clip to 1, "
+            "np.minimum(score, 1)."
         ),
     ),
     "missing flags": (

@@ -546,7 +546,7 @@ def test_torch_modules_are_models() -> None:
     assert np.array_equal(result.exits, exits)
     assert np.array_equal(result.predictions, labels)
     with pytest.raises(
-        ModelError, match=r"Model 0 \(Linear\) gave probability -.*These look like logits"
+        ModelError, match=r"Model 0 \(Linear\) gave probability -.*These look like .*logits"
     ):
         Cascade([fast[0], slow], [0.8]).predict(X)
 

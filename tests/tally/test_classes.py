@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from pacbound import LabelSession, Tally, calibrate, certify_cascade
@@ -87,6 +88,34 @@ def test_a_share_of_unseen_labels_may_be_allowed_and_no_more() -> None:
     for share in (-0.1, 1.1):
         with pytest.raises(InvalidValueError, match="not a share of the rows"):
             cascade(fast, slow, labels, unseen_labels=share)
+
+
+def _many_classes(rows: int = 300, classes: int = 1000) -> dict[str, Any]:
+    """A fast and a slow model that are right on 70 % and 80 % of the rows."""
+    rng = np.random.default_rng(0)
+    truth, other = rng.integers(0, classes, size=(2, rows))
+    fast, slow = (np.where(rng.random(rows) < rate, truth, other) for rate in (0.7, 0.8))
+    return {"c": rng.random(rows), "fast": fast, "slow": slow, "truth": truth}
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_few_rows_of_many_classes_and_open_answers_prove_nothing(as_text: bool) -> None:
+    rows = _many_classes()
+    if as_text:
+        rows |= {name: [f"answer {v}" for v in rows[name]] for name in ("fast", "slow", "truth")}
+    frame = pd.DataFrame(rows)
+    for data in (frame, pl.DataFrame(rows)):
+        made = calibrate("c", prediction="slow", label="truth", n_bins=1, delta=0.05, data=data)
+        assert made.n == 300
+    columns: dict[str, Any] = {"prediction": ["fast", "slow"], "label": "truth"}
+    assert Tally.count("cascade", confidence="c", data=frame, **columns).rows == 300
+
+
+def test_numbers_of_rows_are_no_labels_of_few_classes() -> None:
+    """Each stands there once, and every model would be wrong in nearly all rows."""
+    models = np.random.default_rng(0).integers(0, 3, size=(300, 2))
+    with pytest.raises(InvalidValueError, match="no model predicts in any row"):
+        Tally.count("cascade", confidence=[0.5] * 300, prediction=models, label=np.arange(300))
 
 
 def test_a_model_of_another_spelling_is_refused_although_the_others_match() -> None:

@@ -18,6 +18,8 @@ from pacbound.tally.columns import as_names
         ([0.5, float("inf")], r"confidence\[1\] is inf.*logits"),
         ([-0.1, 0.5], r"confidence\[0\] is -0.1.*log-probabilities or logits"),
         ([0.5, 1.1], r"confidence\[1\] is 1.1.*logits or percentages"),
+        ([0.5, 1.00001], r"confidence\[1\] is 1.00001.*clip to 1, np.minimum\(score, 1\)"),
+        ([1.00001, 1.1], r"confidence\[0\] is 1.00001.*logits or percentages"),
         ([0.5, 1.00001], r"confidence\[1\]"),
         ([97, 3], r"confidence\[0\] is 97.*divide by 100"),
         ([[0.5, 0.5], [0.1, 0.9]], r"shape \(2, 2\).*PACCalibrator"),

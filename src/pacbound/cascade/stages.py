@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 from pacbound.claims.cascade.certificate import CascadeCertificate
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
-from pacbound.tally.columns import ROUNDING, as_array, as_column, as_names, as_score_column, numeric
+from pacbound.tally.columns import (
+    ROUNDING,
+    as_array,
+    as_column,
+    as_names,
+    as_score_column,
+    numeric,
+    score_hint,
+)
 from pacbound.tally.probabilities import ONE_SCORE, top_blocks
 
 Array = NDArray[Any]
@@ -399,7 +407,7 @@ def _checked_scores(stage: Stage, scores: Floats, rows: Rows) -> Floats:
 def _refuse(stage: Stage, scores: Array, rows: Rows, what: str) -> None:
     bad = np.flatnonzero(~((scores >= 0) & (scores <= 1 + ROUNDING)))
     value, row = scores[bad[0]], int(rows[bad[0]])
-    hint = "" if np.isnan(value) else " These look like logits: pass softmax outputs."
+    hint = "" if np.isnan(value) else f" {score_hint(value)}"
     more = f" ({len(bad)} such {stage.unit}s)" if len(bad) > 1 else ""
     raise stage.error(
         f"gave {what} {value} for {stage.unit} {row}{more}: expected 0 to 1.{hint}", row=row

@@ -368,6 +368,11 @@ class Evidence:
         A slow model that never predicts them makes every exit that does a gain.
         """
         by_slow = self.predicted[self.slow] if self.slow is not None else predicted
+        # Where a class stands in fewer than two rows on average, that it is never predicted says
+        # nothing: many classes and few rows, or open answers.
+        labelled = sum(met.labels.total() for met in self.met) or rows
+        if 2 * min(len(self.labelled), len(by_slow)) > labelled:
+            return
         unseen = _without(self.unmatched, predicted)
         lost = _without(self.gained, by_slow)
         total = unseen.total() + lost.total()

@@ -59,6 +59,9 @@ _FILL: Final = (
 # How far above 1 a float32 softmax may land; such a score counts as 1.
 ROUNDING = 1e-6
 
+# Above 1 by no more than this a score is a probability all the same: fastText gives 1.00001.
+_NEARLY_ONE = 1e-4
+
 # Rows in a block of many.
 BLOCK = 2**20
 
@@ -155,7 +158,7 @@ def checked_scores(
         bad = ~legal if whole is None else ~_legal(whole.astype(np.float64), lost=lost)
         raise InvalidValueError(
             f"{name}[{start + where}] is {scores[where]} ({int(bad.sum())} such values): expected "
-            f"scores from 0 to 1. {score_hint(scores[where], lost=lost)}"
+            f"scores from 0 to 1. {score_hint(_worst(scores, where), lost=lost)}"
         )
     return np.minimum(scores, 1.0)
 
@@ -163,6 +166,11 @@ def checked_scores(
 def _legal(scores: Floats, *, lost: bool) -> NDArray[np.bool_]:
     legal: NDArray[np.bool_] = (scores >= 0) & (scores <= 1 + ROUNDING)
     return legal | (scores == -np.inf) if lost else legal
+
+
+def _worst(scores: Floats, where: int) -> float:
+    """The value that says most about scores, of which that at `where` is none."""
+    return float(np.nanmax(scores) if scores[where] > 1 else scores[where])
 
 
 def as_flags(values: Any, name: str, *, start: int = 0) -> NDArray[np.bool_]:
@@ -369,6 +377,8 @@ def score_hint(value: float, *, lost: bool = False) -> str:
         )
     if value < 0:
         return "These look like log-probabilities or logits: pass softmax outputs."
+    if value <= 1 + _NEARLY_ONE:
+        return "These are probabilities above 1 by rounding: clip to 1, np.minimum(score, 1)."
     return (
         "These look like logits or percentages: pass softmax outputs, or divide by 100 (for "
         "tables: scale=100, --scale 100)."

@@ -252,12 +252,12 @@ def check_scores(
         parts.append(
             f"{below} below 0 (the least {extreme(frame, score, score < 0.0, greatest=False)})"
         )
+    worst = -inf if below else nan
     if above:
         too_large = (score > 1.0 + ROUNDING) & (score <= inf)
-        parts.append(
-            f"{above} above 1 (the greatest {extreme(frame, score, too_large, greatest=True)})"
-        )
-    worst = inf if above else -inf if below else nan
+        greatest = extreme(frame, score, too_large, greatest=True)
+        parts.append(f"{above} above 1 (the greatest {greatest})")
+        worst = inf if isinstance(greatest, str) else float(greatest)
     raise InvalidValueError(
         f"{name} holds {missing + below + above} values that are not scores: {', '.join(parts)}. "
         f"Expected scores from 0 to 1. {score_hint(worst, lost=lost)}"
