@@ -14,7 +14,6 @@ from pacbound.cascade import answer_batch as answer_batch
 from pacbound.cascade import answer_batch_async as answer_batch_async
 from pacbound.cascade import certified_cost as certified_cost
 from pacbound.cascade import design_cascade as design_cascade
-from pacbound.cascade import estimated_cost as estimated_cost
 from pacbound.claims.abstention import certify_abstention as certify_abstention
 from pacbound.claims.alarm_range import certify_alarm_range as certify_alarm_range
 from pacbound.claims.bundle import certify_together as certify_together

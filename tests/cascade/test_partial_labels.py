@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Cascade, Tally, certify_cascade, documents, load_certificate
-from pacbound.cascade import trade_off
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.data import fashion_mnist
 from pacbound.errors import CertificateError, InvalidValueError
@@ -112,14 +111,6 @@ def test_a_cascade_runs_on_a_certificate_without_labels(tmp_path: Path) -> None:
     cascade = Cascade([fast, lambda rows: np.eye(10)[[1] * len(rows)]], loaded)
     exits = cascade.run(np.array([0.99, 0.1])).exits
     assert exits.tolist() == [0, 1]
-
-
-def test_a_curve_of_tolerances_needs_no_labels() -> None:
-    rng = np.random.default_rng(5)
-    scores, predictions = rng.random(900), np.zeros((900, 2), dtype=int)
-    predictions[scores < 0.2, 0] = 1
-    curve = trade_off(scores, predictions, xi=[0.01, 0.1], delta=0.1)
-    assert curve.exit_rates[0, 0] < curve.exit_rates[1, 0]
 
 
 def test_a_greedy_choice_takes_no_partial_labels() -> None:

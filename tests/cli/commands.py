@@ -120,7 +120,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         3,
     ),
-    "cost": (("cost", "cascade.json", "--delta", "0.01"), 0),
+    "cost": (("cost", "cascade.json", ROWS, "--confidence", "c1", "--delta", "0.01"), 0),
 }
 """Each command with what it ends with if nothing is in its way. Verdicts of all kinds are there."""
 

@@ -249,7 +249,6 @@ def _planned_from_a_pilot() -> Any:
 def _cost() -> Any:
     certificate = _cascaded(costs=[1.0, 8.0])
     return [
-        certified_cost(certificate, delta=0.01).upper,
         certified_cost(certificate, images().slow_confidence, delta=0.01).upper,
     ]
 

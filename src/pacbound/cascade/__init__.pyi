@@ -5,12 +5,8 @@ from pacbound.cascade.batches.answering import answer_batch as answer_batch
 from pacbound.cascade.batches.answering import answer_batch_async as answer_batch_async
 from pacbound.cascade.batches.session import BatchResult as BatchResult
 from pacbound.cascade.batches.session import BatchSession as BatchSession
-from pacbound.cascade.cost import CascadeCost as CascadeCost
 from pacbound.cascade.cost import CostBound as CostBound
-from pacbound.cascade.cost import TradeOff as TradeOff
 from pacbound.cascade.cost import certified_cost as certified_cost
-from pacbound.cascade.cost import estimated_cost as estimated_cost
-from pacbound.cascade.cost import trade_off as trade_off
 from pacbound.cascade.design import CascadeDesign as CascadeDesign
 from pacbound.cascade.design import design_cascade as design_cascade
 from pacbound.cascade.design_search import Tried as Tried
