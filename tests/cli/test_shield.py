@@ -181,3 +181,19 @@ def test_a_number_of_rollouts_that_was_not_planned_is_refused(
     done = pacbound("shield", table, *COLUMNS, *CLAIM, "--looks", looks, "-o", "a.json", code=2)
     assert message in done.stderr
     assert not (table.parent / "a.json").exists()
+
+
+@pytest.mark.filterwarnings("default")
+def test_steps_are_no_rollouts(pacbound: Run, tmp_path: Path) -> None:
+    """A run of ten steps ends where it collides."""
+    for name, ends in (("steps.csv", 1), ("safe.csv", 0)):
+        lines = [
+            f"{run},{step / 10},{int(step == 9) * ends}" for run in range(60) for step in range(10)
+        ]
+        (tmp_path / name).write_text("\n".join(["run,danger,collision", *lines]))
+    asked = ("--score", "danger", "--unsafe", "collision", "--xi", 0.2, "--delta", 0.05)
+    for more in ((), ("--clusters", "run", "--seed", 53)):
+        said = pacbound("shield", "steps.csv", *asked, *more, code=2).stderr
+        assert "run looks like the name of a rollout" in said
+    said = pacbound("shield", "safe.csv", *asked).stderr
+    assert said.startswith("note: No row is unsafe, and values of run repeat")

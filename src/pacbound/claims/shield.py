@@ -377,6 +377,10 @@ def certify_shield(  # noqa: PLR0913
     must fire there or before. One whose backup fails at the very start, or that was lost on the
     way, is unsafe with score -inf: no threshold saves it.
 
+    A row is a whole rollout. A table with a row for each step is refused where a column names runs
+    that end with their only unsafe row; a shuffled log and arrays without `clusters` are not
+    recognised.
+
     Parameters
     ----------
     score

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -82,10 +83,16 @@ def complain(message: str) -> None:
     sys.stderr.write(f"error: {printable_lines(message)}\n")
 
 
+def _note(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say on stderr what a user should look at, without the line of code that noticed it."""
+    sys.stderr.write(f"note: {printable_lines(str(message))}\n")
+
+
 def _code(command: Callable[[], int]) -> int:
     heard: list[signal.Signals] = []
     try:
-        with _ending_in_order(heard):
+        with _ending_in_order(heard), warnings.catch_warnings():
+            warnings.showwarning = _note
             code = command()
     except SystemExit:
         raise

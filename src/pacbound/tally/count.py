@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pacbound.atomic_files import ADDRESS
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import (
     CannotCountError,
@@ -32,8 +33,8 @@ from pacbound.sources.batches import (
 )
 from pacbound.sources.engines import reading_frame
 from pacbound.sources.notation import Notation
-from pacbound.sources.opening import opened
-from pacbound.sources.paths import Paths, are_paths
+from pacbound.sources.opening import open_tables, opened
+from pacbound.sources.paths import Paths, are_paths, as_list
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary, by_class
 from pacbound.tally.coins import Coins, Graded, coin_slots
 from pacbound.tally.columns import (
@@ -64,6 +65,7 @@ from pacbound.tally.joined_tables import joined, quality_of
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels, stored_as
+from pacbound.tally.rollout_rows import LOOKED_AT, RolloutRows
 from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
 from pacbound.tally.table import (
     CountTable,
@@ -266,6 +268,34 @@ def count_rows(
     `given` are columns and options by name. Whatever does not fit together raises before a row is
     read. `kept` takes the rows as they were judged.
     """
+    own, counted = _count_rows(question, given, data, kept)
+    if own.lost_is is not None:
+        _require_rollouts(own, given, data)
+    return own, counted
+
+
+def _require_rollouts(question: Question, given: Mapping[str, Any], data: Any) -> None:
+    """Refuse steps where rollouts belong. What addresses stand for is not looked at."""
+    seen = RolloutRows.of(question)
+    if data is None:
+        named = [name for name in ("clusters", "groups") if name in given]
+        by = {name: given[name] for name in named if not isinstance(given[name], Mapping)}
+        seen.take_arrays({"unsafe": given["unsafe"], **by})
+    elif not are_paths(data):
+        # Loaded here, because files need no narwhals.
+        from pacbound.tally.frames.counting import first_columns  # noqa: PLC0415
+
+        with reading_frame():
+            seen.take_arrays(first_columns(data, LOOKED_AT))
+    elif not any(ADDRESS.match(str(path)) for path in as_list(data)):
+        options = {name: value for name, value in given.items() if name in ROWS}
+        seen.take_files(open_tables(data, Notation.of(**options_about("notation", options))))
+    seen.judge()
+
+
+def _count_rows(
+    question: Question, given: Mapping[str, Any], data: Any, kept: Kept | None
+) -> tuple[Question, Counted]:
     options = {name: value for name, value in given.items() if name in ROWS}
     columns = {name: value for name, value in given.items() if name not in ROWS}
     _require_fitting(question, columns, options, data)

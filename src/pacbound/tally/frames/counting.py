@@ -21,6 +21,7 @@ from pacbound.tally.columns import Slot, stored
 from pacbound.tally.frames.opening import (
     Frame,
     is_boolean,
+    is_text,
     known_frame,
     number,
     open_frame,
@@ -263,6 +264,17 @@ def whole_columns(
         )
     values = [_value(frame, slot).alias(key) for key, slot in columns.items()]
     return collected(frame.select(*values), in_order=True)
+
+
+def first_columns(native: Any, most: int) -> dict[str, NDArray[Any]]:
+    """The first rows of the columns of a frame that hold numbers, names, times or truth values."""
+    frame = known_frame(native).lazy().head(most)
+    plain = [
+        name
+        for name, dtype in frame.collect_schema().items()
+        if dtype.is_numeric() or dtype.is_temporal() or is_text(dtype) or dtype == nw.Boolean
+    ]
+    return collected(frame.select(*plain), in_order=True)
 
 
 def eager_columns(native: Any) -> dict[str, list[Any]]:
