@@ -13,10 +13,12 @@ from __future__ import annotations
 import doctest
 import gc
 import os
+import secrets
 import sys
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from traceback import walk_tb
 from types import TracebackType
 from typing import Any
@@ -51,6 +53,14 @@ def _own_folder_for_doctests(
 ) -> None:
     if isinstance(request.node, DoctestItem):
         monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+
+
+@pytest.fixture(autouse=True)
+def _seeds_of_the_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the operating system draws is the same in every run of a test, and another thing in each
+    test: none may rest on a seed that it does not pass.
+    """
+    monkeypatch.setattr(secrets, "randbits", Random(request.node.nodeid).getrandbits)  # noqa: S311
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -363,9 +363,13 @@ class Reader:
     def integer(self, key: str) -> int:
         return int(self._typed(self.raw(key), int, self.place(key)))
 
+    def whole(self, key: str) -> int:
+        """An integer that every reader of JSON keeps exactly."""
+        return self._bounded(self.integer(key), self.place(key))
+
     def count(self, key: str) -> int:
         """An integer from 0."""
-        value = self._bounded(self.integer(key), self.place(key))
+        value = self.whole(key)
         if value < 0:
             raise CertificateError(f"{self.place(key)} is {value}: expected at least 0.")
         return value

@@ -2103,7 +2103,7 @@ def _along_front(claim: Part, group: Group, test: StepTest) -> Ends:
     fits = len(models) == len(set(models)) == group.exits + 1 and min(models) >= 0
     require(fits, part.at("models"), "are not one different place for each model")
     part.rate("share")
-    part.count("seed")
+    _require_seed(part)
     part.count("rows", 1)
     _require_one_sample(walk)
     claim.equals("costs", list(accumulate(part.limits("costs"))))
@@ -2655,8 +2655,9 @@ claim-per-trial-of-clusters: One row of the kind that the claim counts (of a rec
   was drawn from each cluster that has any, and kept with probability number of such rows / bound,
   so the claim is about a random row of this kind. The bound holds for every cluster, and was fixed
   beforehand.
-one-seed: The draw went by the seed and by names alone, and no other seed and no other spelling of
-  the names was tried.
+one-seed: Which rows were drawn follows from a seed that the operating system drew once (or that was
+  passed, drawn at random before and without sight of the rows); no other draw was tried. Rows stood
+  in the same order at every look, or have ids.
 exact-weights: The weights are exactly proportional to the density of the target over that of the
   rows, depend on inputs only, and nowhere exceed the bound, which was fixed beforehand. Estimated
   weights carry no guarantee.
@@ -2666,8 +2667,10 @@ strata-beforehand: How many rows of each bin were labelled was fixed before any 
 graded-by-coins: Answers were graded. The grade of an answer, as a share of the scale, is the chance
   that its coin calls it right. So what is said here of accuracy or of wrong answers holds for the
   mean quality, as graded, and what is said of labels holds for grades. A missing grade counts as
-  the worst that it can be. delta is over rows and coins. Coins depend on the seed and the ids of
-  rows alone; no other seed was tried, and nobody gave or changed a grade after seeing a coin.
+  the worst that it can be. delta is over rows and coins. The coins follow from a seed that the
+  operating system drew once (or that was passed, drawn at random before and without sight of the
+  rows), and from the ids or places of rows; no other seed was tried, rows stood in the same order
+  at every look or have ids, and nobody gave or changed a grade after seeing a coin.
 records-before-the-sample: The records, their scores and the fast model's answers were fixed before
   the sample was drawn; nothing is assumed about where they come from.
 one-permutation: The sample is the beginning of one random permutation, drawn once: no second one
@@ -2789,10 +2792,10 @@ def _check_claim(claim: Part, report: Report) -> None:
             return
         if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
-            report.trusted.append("how rows were drawn, and that no other seed was tried")
+            report.trusted.append("how rows were drawn, by one seed that was drawn at random")
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
-            report.trusted.append("how outcomes were graded, and the coins that were tossed")
+            report.trusted.append("how outcomes were graded, and coins tossed by a random seed")
         CHECKS[claim.value["kind"]](claim, report)
         if claim.value.get("drawn") is not None:
             _require_drawn_among(claim)
@@ -2805,7 +2808,9 @@ def _require_drawn(drawn: Part, n: int) -> None:
     drawn.only("by seed bound rows", "clusters among")
     by, rows = drawn.get("by", str), drawn.count("rows")
     units = drawn.count("clusters") if by == "clusters" else rows
-    seed = None if drawn.get("seed", int, type(None)) is None else drawn.count("seed")
+    seed = drawn.get("seed", int, str, type(None))
+    if seed is not None:
+        _require_seed(drawn)
     if drawn.get("bound", int, float, type(None)) is None:
         bound = None
     else:
@@ -2828,10 +2833,19 @@ def _require_drawn(drawn: Part, n: int) -> None:
     require(fits and ("clusters" in drawn.value) == (by == "clusters"), drawn.place, "cannot be")
 
 
+def _require_seed(part: Part) -> None:
+    """A seed is any whole number, written as text beyond 2**53."""
+    seed = part.get("seed", int, str)
+    digits = seed.removeprefix("-") if type(seed) is str else ""
+    long = digits.isascii() and digits.isdecimal() and digits[0] != "0" and len(digits) <= 1000
+    fits = long and int(digits) > MOST if type(seed) is str else abs(seed) <= MOST
+    require(fits, part.at("seed"), "is not the seed of a draw")
+
+
 def _require_graded(graded: Part) -> None:
     """Whether outcomes can have been graded like this."""
     graded.only("seed by scale ids")
-    graded.count("seed")
+    _require_seed(graded)
     by, scale = graded.get("by", str, type(None)), graded.limits("scale")
     named = by is None or (0 < len(by) <= 200 and by == by.strip() and by.isprintable())
     fits = named and len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf

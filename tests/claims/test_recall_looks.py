@@ -114,6 +114,7 @@ def test_rows_that_are_drawn_from_clusters_have_no_looks() -> None:
             delta=0.05,
             looks=LOOKS,
             clusters=[f"patient {row}" for row in range(score.size)],
+            seed=0,
         )
 
 

@@ -95,13 +95,13 @@ def test_more_labels_never_turn_a_certificate_into_a_refusal() -> None:
 def test_quality_in_place_of_answers_gives_the_same_verdict() -> None:
     prediction, label = rows(400, 6, 9)
     same = certify_replacement(prediction, label, xi=0.03, delta=0.05)
-    made = certify_replacement(quality=(prediction == 1).astype(float), xi=0.03, delta=0.05)
+    made = certify_replacement(quality=(prediction == 1).astype(float), xi=0.03, delta=0.05, seed=0)
     assert (made.losses, made.gains, made.certified) == (same.losses, same.gains, same.certified)
 
 
 def test_half_known_qualities_count_as_the_worst_that_they_can_be() -> None:
     quality = [[1, NONE], [0, NONE], [NONE, 1], [NONE, 0], [NONE, NONE], [1, 1]]
-    totals = Tally.count("replacement", quality=quality).totals
+    totals = Tally.count("replacement", quality=quality, seed=0).totals
     assert totals == {
         **dict.fromkeys(OUTCOMES, 0),
         "may_lose": 2,
@@ -112,7 +112,9 @@ def test_half_known_qualities_count_as_the_worst_that_they_can_be() -> None:
 
 
 def test_equal_answers_are_equally_good_whatever_a_judge_said() -> None:
-    made = certify_replacement([[1, 1]] * 100, quality=[[1.0, 0.0]] * 100, xi=0.05, delta=0.05)
+    made = certify_replacement(
+        [[1, 1]] * 100, quality=[[1.0, 0.0]] * 100, xi=0.05, delta=0.05, seed=0
+    )
     assert (made.certified, made.losses) == (True, 0)
 
 
@@ -199,7 +201,9 @@ def test_looks_at_more_rows_share_delta_and_are_planned() -> None:
 
 def test_several_samples_of_a_question_are_clusters() -> None:
     prediction, label = rows(600, 6, 6)
-    made = certify_replacement(prediction, label, xi=0.05, delta=0.05, clusters=np.arange(600) // 3)
+    made = certify_replacement(
+        prediction, label, xi=0.05, delta=0.05, clusters=np.arange(600) // 3, seed=0
+    )
     assert made.n == 200
     assert "200 clusters" in made.summary()
 
@@ -316,7 +320,12 @@ def test_a_claim_about_grades_says_who_graded_and_verifies(tmp_path: Path) -> No
     quality = rng.integers(1, 6, size=(400, 2)).astype(float)
     quality[:, 1] = np.maximum(quality[:, 1], quality[:, 0])
     made = certify_replacement(
-        quality=quality, quality_scale=(1, 5), graded_by="two annotators", xi=0.05, delta=0.05
+        quality=quality,
+        quality_scale=(1, 5),
+        graded_by="two annotators",
+        xi=0.05,
+        delta=0.05,
+        seed=0,
     )
     assert made.certified
     assert "loses at most 5 % quality against the old model, as graded by two annotators" in str(
@@ -330,14 +339,14 @@ def test_a_claim_about_grades_says_who_graded_and_verifies(tmp_path: Path) -> No
 def test_wins_and_ties_are_one_column_or_the_name_of_the_model() -> None:
     wins = [1.0] * 30 + [0.5] * 60 + [0.0] * 10
     names = ["new"] * 30 + ["tie"] * 60 + ["old"] * 10
-    one = certify_replacement(quality=wins, xi=0.1, delta=0.05)
-    other = certify_replacement(preferred=names, xi=0.1, delta=0.05)
+    one = certify_replacement(quality=wins, xi=0.1, delta=0.05, seed=0)
+    other = certify_replacement(preferred=names, xi=0.1, delta=0.05, seed=0)
     assert (one.losses, one.gains) == (other.losses, other.gains) == (10, 30)
 
 
 def test_a_monitor_takes_grades_without_a_coin() -> None:
     quality = np.full((2000, 2), 0.75)
-    certificate = certify_replacement(quality=quality, xi=0.02, delta=0.05)
+    certificate = certify_replacement(quality=quality, xi=0.02, delta=0.05, seed=0)
     quality[:, 1] = 0.5
     assert Monitor(certificate, delta=0.01).update({"quality": quality[:400]}) is not None
     quality[:, 1] = 0.74
@@ -347,7 +356,9 @@ def test_a_monitor_takes_grades_without_a_coin() -> None:
 def test_coins_go_by_the_id_that_tables_are_joined_by() -> None:
     rng = np.random.default_rng(2)
     old, new = ([{"i": n, "q": float(q)} for n, q in enumerate(rng.random(200))] for _ in range(2))
-    made = certify_replacement(quality="q", data=(old, new), id="i", xi=0.2, delta=0.05)
-    again = certify_replacement(quality="q", data=(old[::-1], new), id="i", xi=0.2, delta=0.05)
+    made = certify_replacement(quality="q", data=(old, new), id="i", xi=0.2, delta=0.05, seed=0)
+    again = certify_replacement(
+        quality="q", data=(old[::-1], new), id="i", xi=0.2, delta=0.05, seed=0
+    )
     assert made.by.cells(made) == again.by.cells(again)
     assert made.values["graded"].ids == "row_ids"

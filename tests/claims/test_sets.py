@@ -316,6 +316,6 @@ def test_a_draw_by_clusters_is_said_and_changes_what_is_assumed(
 ) -> None:
     certificate = certify_sets(*rows, xi=0.2, delta=0.05, clusters=np.arange(600) // 3, seed=4)
     assert certificate.n == 200
-    assert "Seed 4: another seed gives another draw" in certificate.summary()
+    assert "Seed 4: pass seed=4 to draw the same rows again" in certificate.summary()
     assert "independent-rows" not in certificate.values["assumes"]
     assert "claim-per-cluster" in certificate.values["assumes"]

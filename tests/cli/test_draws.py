@@ -38,7 +38,7 @@ VERBS = [
     ("shield", ("--score", "c", "--unsafe", "ok", "--xi", 0.95, "--delta", 0.05)),
 ]
 BY_CLUSTERS = ("--clusters", "patient", "--cluster-bound", 40, "--seed", 3)
-BY_WEIGHTS = ("--weights", "w", "--weight-bound", 3)
+BY_WEIGHTS = ("--weights", "w", "--weight-bound", 3, "--seed", 3)
 
 
 @pytest.fixture
@@ -81,8 +81,7 @@ def test_every_verb_draws_and_its_certificate_says_so(
 ) -> None:
     done = pacbound(verb, rows, *named, *draw, "-o", "c.json")
     assert "Drawn: " in done.stdout
-    seed = 3 if draw is BY_CLUSTERS else 0
-    warned = f"Seed {seed}: another seed gives another draw; trying several voids the claim."
+    warned = "Seed 3: pass seed=3 to draw the same rows again."
     assert warned in done.stdout
     assert warned in pacbound("show", "c.json").stdout
     pacbound("report", "c.json", "-o", "page.html")
@@ -110,12 +109,35 @@ def test_parts_that_share_a_patient_are_not_certified_together(pacbound: Run, ro
         (rows.parent / f"{part}.csv").write_text("\n".join([head, *some]) + "\n")
         pacbound(
             "tally", "calibration", f"{part}.csv", "--confidence", "c", "--correct", "ok",
-            "--clusters", "patient", "-o", f"{part}.json",
+            "--clusters", "patient", "--seed", 7, "-o", f"{part}.json",
         )  # fmt: skip
     parts = ("a.json", "b.json")
     done = pacbound("certify", "calibration", *parts, "--delta", 0.05, "-o", "c.json", code=2)
     assert "clusters are in both tallies" in done.stderr
     assert not (rows.parent / "c.json").exists()
+
+
+def test_typing_a_command_again_draws_the_same_rows(pacbound: Run, rows: Path) -> None:
+    typed = (
+        "calibrate", rows.name, "--confidence", "c", "--correct", "ok", "--delta", 0.1,
+        "--clusters", "patient", "-o",
+    )  # fmt: skip
+
+    def seed_in(name: str) -> int | None:
+        draw = load_certificate(rows.parent / name).draw
+        return None if draw is None else draw.seed
+
+    assert "was drawn for this call" in pacbound(*typed, "c.json").stdout
+    first, seed = load_certificate(rows.parent / "c.json"), seed_in("c.json")
+    again = pacbound(*typed, "c.json")
+    assert f"c.json is about the same rows: its seed {seed} draws them again" in again.stderr
+    assert load_certificate(rows.parent / "c.json").claim() == first.claim()
+    # A certificate somewhere else lends nothing, and neither does one of other rows.
+    pacbound(*typed, "d.json")
+    with rows.open("a") as file:
+        file.write(rows.read_text().splitlines()[-1] + "\n")
+    pacbound(*typed, "c.json")
+    assert len({seed, seed_in("c.json"), seed_in("d.json")}) == 3
 
 
 @pytest.mark.parametrize(

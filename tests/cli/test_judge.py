@@ -119,7 +119,7 @@ def test_people_who_grade_verdicts_take_the_place_of_labels(
 ) -> None:
     right = (np.array(judged["v"]) == np.array(judged["y"])).astype(float)
     # Grades of 0 and 1 say what labels say, whatever the coins.
-    graded: Any = certify_judge(judged["v"], quality=right, delta=0.05, graded_by="people")
+    graded: Any = certify_judge(judged["v"], quality=right, delta=0.05, graded_by="people", seed=0)
     plain: Any = certify_judge(judged["v"], judged["y"], delta=0.05)
     for name, bins in plain["verdicts"].tables.items():
         assert graded["verdicts"].tables[name].lower == bins.lower

@@ -48,7 +48,7 @@ def test_rows_of_clusters_break_the_claim_that_a_draw_keeps(bound: int | None) -
         right, clusters = _beta_binomial(run)
         scores = np.full(len(right), 0.5)
         return calibrate(
-            scores, right, delta=DELTA, n_bins=1, clusters=clusters, cluster_bound=bound
+            scores, right, delta=DELTA, n_bins=1, clusters=clusters, cluster_bound=bound, seed=0
         )
 
     def without(run: int) -> CalibrationCertificate:
@@ -77,7 +77,7 @@ def test_a_draw_speaks_of_clusters_and_with_a_bound_of_rows(
         right, clusters = _small_and_large(run)
         scores = np.full(len(right), 0.5)
         return calibrate(
-            scores, right, delta=DELTA, n_bins=1, clusters=clusters, cluster_bound=bound
+            scores, right, delta=DELTA, n_bins=1, clusters=clusters, cluster_bound=bound, seed=0
         )
 
     assert _holds(_misses(truth, make))
@@ -160,7 +160,13 @@ def test_the_largest_weight_seen_is_not_a_bound() -> None:
         wrong = np.where(rare, 1.0, 0.0) > 0
         seen = float(weights.max())
         made = calibrate(
-            np.full(300, 0.5), ~wrong, delta=DELTA, n_bins=1, weights=weights, weight_bound=seen
+            np.full(300, 0.5),
+            ~wrong,
+            delta=DELTA,
+            n_bins=1,
+            weights=weights,
+            weight_bound=seen,
+            seed=0,
         )
         low, high = made.interval(0.5)
         broken += not low <= 0.6 <= high

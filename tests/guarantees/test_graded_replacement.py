@@ -75,7 +75,9 @@ def test_a_graded_loss_of_xi_is_certified_at_some_look_with_at_most_delta(
     ever = at_once = 0.0
     for chance, rows in samples(law, n):
         coins[:] = [coin for coin, _ in rows]
-        made = [certify_replacement(quality=told, xi=xi, delta=delta) for told in looks(rows)]
+        made = [
+            certify_replacement(quality=told, xi=xi, delta=delta, seed=0) for told in looks(rows)
+        ]
         passed = [one.certified for one in made]
         # The claim stands once it is made, and with all grades too.
         assert passed == sorted(passed)

@@ -160,13 +160,13 @@ def test_rows_that_share_a_coin_would_claim_falsely_far_more_often_than_delta() 
     """If one coin were tossed for 100 rows of quality 0.8, all would be right or all wrong, and no
     interval would hold the mean. So ids that repeat are refused.
     """
-    layout = Tally.count("calibration", [0.9], quality=[0.8], n_bins=2)
+    layout = Tally.count("calibration", [0.9], quality=[0.8], n_bins=2, seed=0)
     for coin in (0.1, 0.5):
         seen = Counter({_judged("calibration", Kind(1.0, (0.9,), (0.8,)), coin): 100})
         bins = claim_of("calibration").certify(_tally(layout, seen), {"delta": 0.01}).bins
         assert not bins.lower[1] <= 0.8 <= bins.upper[1]
     with pytest.raises(InvalidValueError, match="each row needs an id of its own"):
-        Tally.count("calibration", [0.9] * 2, quality=[0.8] * 2, row_ids=["a", "a"])
+        Tally.count("calibration", [0.9] * 2, quality=[0.8] * 2, row_ids=["a", "a"], seed=0)
 
 
 TWO = [
@@ -253,11 +253,11 @@ def test_no_look_of_an_adaptive_grader_claims_what_all_grades_do_not(
     ids = np.arange(n)
     claim = claim_of("cascade")
     asked = {"xi": 0.25, "delta": 0.1, "bound": "pair"}
-    full = _ends(claim, asked, Tally.count("cascade", scores, quality=whole, row_ids=ids))
+    full = _ends(claim, asked, Tally.count("cascade", scores, quality=whole, row_ids=ids, seed=0))
     seen = np.full_like(whole, np.nan)
     settled: Any = None
     for _ in range(12):
-        tally = Tally.count("cascade", scores, quality=seen, row_ids=ids)
+        tally = Tally.count("cascade", scores, quality=seen, row_ids=ids, seed=0)
         made = claim.certify(tally, asked)
         for here, there in zip(_ends(claim, asked, tally), full, strict=True):
             assert here <= there

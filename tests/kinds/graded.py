@@ -10,7 +10,7 @@ from tests.kinds.random_rows import level, names, rate, scores
 
 from pacbound import Certificate, calibrate, certify_abstention, certify_cascade
 
-JUDGED: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators"}
+JUDGED: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators", "seed": 0}
 
 
 def graded_rows(rows: int, seed: int = 4) -> dict[str, Any]:
@@ -66,10 +66,10 @@ KIND = Kind(
             xi=0.1, delta=0.05, seed=3, **cascade_rows(600, 2, 0.0)
         ),
         "cascade-graded-partial": lambda: certify_cascade(
-            xi=0.1, delta=0.05, row_ids=np.arange(600), **cascade_rows(600, 2, 0.05)
+            xi=0.1, delta=0.05, row_ids=np.arange(600), seed=0, **cascade_rows(600, 2, 0.05)
         ),
         "cascade-graded-paths": lambda: certify_cascade(
-            xi=0.1, delta=0.05, bound="pair", **cascade_rows(600, 3, 0.02)
+            xi=0.1, delta=0.05, bound="pair", seed=0, **cascade_rows(600, 3, 0.02)
         ),
     },
     layouts=("calibration-graded", "abstention-graded", "cascade-graded-partial"),

@@ -134,11 +134,11 @@ def test_a_claim_about_all_rows_draws_before_labels() -> None:
     rng = np.random.default_rng(2)
     patient = np.repeat(np.arange(300), 3)
     right = rng.random(900) < 0.8
-    made = calibrate(np.full(900, 0.75), right, delta=0.05, n_bins=1, clusters=patient)
+    made = calibrate(np.full(900, 0.75), right, delta=0.05, n_bins=1, clusters=patient, seed=0)
     monitor = Monitor(made, delta=1e-3)
     monitor.update({"confidence": np.full(900, 0.75), "correct": right, "clusters": patient})
     assert (monitor.labels, monitor.clusters) == (300, 300)
-    shield = certify_shield(np.full(900, 0.1), ~right, xi=0.5, delta=0.05, clusters=patient)
+    shield = certify_shield(np.full(900, 0.1), ~right, xi=0.5, delta=0.05, clusters=patient, seed=0)
     watching = Monitor(shield, delta=1e-3)
     watching.update({"unsafe": ~right, "clusters": patient})
     assert watching.labels == 300

@@ -80,11 +80,11 @@ def test_few_clusters_and_a_large_bound_are_planned_too() -> None:
 def test_a_calibration_by_clusters_is_planned_in_clusters() -> None:
     rows = PILOT
     pilot = Tally.count(
-        "calibration", rows["score"], rows["positive"], n_bins=2, clusters=rows["clusters"]
+        "calibration", rows["score"], rows["positive"], n_bins=2, clusters=rows["clusters"], seed=0
     )
     plan = plan_from_pilot(pilot, delta=0.05, sizes=[500], draws=10)
     real = calibrate(
-        rows["score"], rows["positive"], delta=0.05, n_bins=2, clusters=rows["clusters"]
+        rows["score"], rows["positive"], delta=0.05, n_bins=2, clusters=rows["clusters"], seed=0
     )
     assert plan.unit == "clusters"
     assert real.n == 500

@@ -34,8 +34,8 @@ CORRECT = RNG.random(ROWS) < CONFIDENCE
 PATIENT = RNG.integers(0, 90, size=ROWS)
 WEIGHT = RNG.uniform(0, 3, size=ROWS)
 COLUMNS: dict[str, Any] = {"confidence": CONFIDENCE, "correct": CORRECT}
-BY_PATIENT: dict[str, Any] = {**COLUMNS, "clusters": PATIENT}
-BY_WEIGHT: dict[str, Any] = {**COLUMNS, "weights": WEIGHT, "weight_bound": 3.0}
+BY_PATIENT: dict[str, Any] = {**COLUMNS, "clusters": PATIENT, "seed": 0}
+BY_WEIGHT: dict[str, Any] = {**COLUMNS, "weights": WEIGHT, "weight_bound": 3.0, "seed": 0}
 
 
 def test_one_row_of_each_cluster_is_counted() -> None:
@@ -48,7 +48,11 @@ def test_one_row_of_each_cluster_is_counted() -> None:
 
 def test_the_counted_row_of_a_cluster_is_one_of_its_own() -> None:
     own = Tally.count(
-        "shield", score=np.where(PATIENT == 5, 0.75, 0.25), unsafe=PATIENT == 5, clusters=PATIENT
+        "shield",
+        score=np.where(PATIENT == 5, 0.75, 0.25),
+        unsafe=PATIENT == 5,
+        clusters=PATIENT,
+        seed=0,
     )
     assert own.totals == {"safe": len(set(PATIENT.tolist())) - 1, "unsafe": 1}
 
@@ -57,15 +61,17 @@ def test_every_row_of_a_cluster_is_as_likely() -> None:
     clusters = np.repeat(np.arange(5000), 4)
     for place in range(4):
         here = np.tile(np.arange(4) == place, 5000)
-        drawn = Tally.count("shield", score=np.zeros(20_000), unsafe=here, clusters=clusters)
+        drawn = Tally.count(
+            "shield", score=np.zeros(20_000), unsafe=here, clusters=clusters, seed=0
+        )
         seen = drawn.totals["unsafe"]
         assert min(bdtr(seen, 5000, 0.25), 1 - bdtr(seen - 1, 5000, 0.25)) > 1e-4
 
 
 def test_another_seed_draws_other_rows_and_the_same_seed_the_same() -> None:
     first = Tally.count("calibration", **BY_PATIENT)
-    assert Tally.count("calibration", **BY_PATIENT, seed=0) == first
-    assert Tally.count("calibration", **BY_PATIENT, seed=1) != first
+    assert Tally.count("calibration", **BY_PATIENT) == first
+    assert Tally.count("calibration", **BY_PATIENT | {"seed": 1}) != first
 
 
 def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
@@ -77,7 +83,7 @@ def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
         {"weights": WEIGHT, "weight_bound": 3.0},
     )
     for draw in draws:
-        given: dict[str, Any] = {**COLUMNS, **draw, "row_ids": ids}
+        given: dict[str, Any] = {**COLUMNS, **draw, "row_ids": ids, "seed": 0}
         moved: dict[str, Any] = {
             key: value[order] if isinstance(value, np.ndarray) else value
             for key, value in given.items()
@@ -87,20 +93,23 @@ def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
 
 def test_names_of_clusters_are_text() -> None:
     first = Tally.count("calibration", **BY_PATIENT)
-    assert Tally.count("calibration", **COLUMNS, clusters=PATIENT.astype(str)) == first
-    assert Tally.count("calibration", **COLUMNS, clusters=PATIENT.astype(float)) == first
+    assert Tally.count("calibration", **COLUMNS, clusters=PATIENT.astype(str), seed=0) == first
+    assert Tally.count("calibration", **COLUMNS, clusters=PATIENT.astype(float), seed=0) == first
 
 
 def test_a_row_of_the_largest_weight_is_always_kept_and_one_of_weight_zero_never() -> None:
     bound = 0.3
     weights = np.where(CORRECT, bound, 0.0)
-    tally = Tally.count("calibration", **COLUMNS, weights=weights, weight_bound=bound)
+    tally = Tally.count("calibration", **COLUMNS, weights=weights, weight_bound=bound, seed=0)
     assert tally.totals == {"wrong": 0, "right": int(CORRECT.sum())}
 
 
 def test_a_cluster_as_large_as_the_bound_is_always_kept() -> None:
     clusters = np.repeat(np.arange(60), 10)
-    assert Tally.count("calibration", **COLUMNS, clusters=clusters, cluster_bound=10).rows == 60
+    assert (
+        Tally.count("calibration", **COLUMNS, clusters=clusters, cluster_bound=10, seed=0).rows
+        == 60
+    )
 
 
 def test_rows_are_kept_in_proportion_to_their_weights() -> None:
@@ -112,6 +121,7 @@ def test_rows_are_kept_in_proportion_to_their_weights() -> None:
             unsafe=np.ones(rows),
             weights=[weight] * rows,
             weight_bound=3,
+            seed=0,
         ).rows
         share = weight / 3
         assert min(bdtr(kept, rows, share), 1 - bdtr(kept - 1, rows, share)) > 1e-4
@@ -123,7 +133,9 @@ def test_only_rows_that_are_drawn_need_a_score() -> None:
     def without(row: int) -> Tally:
         scores = CONFIDENCE.copy()
         scores[row] = np.nan
-        return Tally.count("calibration", confidence=scores, correct=CORRECT, clusters=PATIENT)
+        return Tally.count(
+            "calibration", confidence=scores, correct=CORRECT, clusters=PATIENT, seed=0
+        )
 
     refused = []
     for row in range(60):
@@ -185,8 +197,9 @@ def _with(column: np.ndarray, row: int, value: Any) -> np.ndarray:
         ({"weights": WEIGHT, "weight_bound": 0}, "expected a positive number"),
         ({"weights": WEIGHT * 0, "weight_bound": 3}, "None of 600 rows was kept.* every weight is"),
         ({"weights": WEIGHT, "weight_bound": 1e9}, "None of 600 rows was kept.* far above what"),
-        ({"clusters": PATIENT, "seed": -1}, "seed=-1 is not the key of a draw: expected a whole"),
-        ({"clusters": PATIENT, "seed": 1.5}, r"seed=1\.5 is not the key of a draw"),
+        ({"clusters": PATIENT, "seed": True}, "seed=True is not a seed: expected a whole number"),
+        ({"clusters": PATIENT, "seed": 1.5}, r"seed=1\.5 is not a seed: .*leave it out"),
+        ({"clusters": PATIENT, "seed": 10**1000}, "seed has more than 1000 digits"),
         (
             {"weights": WEIGHT, "weight_bound": 3, "row_ids": PATIENT},
             r"row_ids holds '[0-9]+' [0-9]+ times, first in rows",
@@ -217,7 +230,13 @@ def test_strata_are_for_calibration_alone() -> None:
 def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="looks cannot be combined with clusters"):
         certify_shield(
-            CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, looks=[50, len(set(PATIENT))]
+            CONFIDENCE,
+            CORRECT,
+            xi=0.9,
+            delta=0.1,
+            clusters=PATIENT,
+            looks=[50, len(set(PATIENT))],
+            seed=0,
         )
 
 
@@ -250,6 +269,7 @@ def test_tallies_that_share_a_cluster_do_not_add() -> None:
             confidence=CONFIDENCE[part],
             correct=CORRECT[part],
             clusters=PATIENT[part],
+            seed=0,
         )
         for part in (first, second)
     ]
@@ -276,7 +296,7 @@ def test_rows_that_were_drawn_in_different_ways_do_not_add() -> None:
     drawn = Tally.count("calibration", **_half(BY_PATIENT, 0))
     for other in (
         Tally.count("calibration", **_half(COLUMNS, 1)),
-        Tally.count("calibration", **_half(BY_PATIENT, 1), seed=1),
+        Tally.count("calibration", **_half(BY_PATIENT, 1) | {"seed": 1}),
         Tally.count("calibration", **_half(BY_PATIENT, 1), cluster_bound=50),
         Tally.count("calibration", **_half(BY_WEIGHT, 1)),
         Tally.count("calibration", **_half(COLUMNS, 1), strata=20),
@@ -309,7 +329,10 @@ def test_a_drawn_tally_survives_its_file(given: dict[str, Any], tmp_path: Path) 
     [
         {"by": "luck"},
         {"seed": None},
-        {"seed": -1},
+        {"seed": "-1"},
+        {"seed": 2**53 + 1},
+        {"seed": str(2**53)},
+        {"seed": 1.5},
         {"rows": 10},
         {"units": 10},
         {"bound": 3},
@@ -342,15 +365,24 @@ def test_every_verb_says_what_its_claim_is_about() -> None:
     label = RNG.integers(0, 3, size=ROWS)
     predictions = np.column_stack([label, label])
     made = [
-        calibrate(CONFIDENCE, CORRECT, delta=0.1, clusters=PATIENT),
-        certify_cascade(CONFIDENCE, predictions, label, xi=0.1, delta=0.1, clusters=PATIENT),
+        calibrate(CONFIDENCE, CORRECT, delta=0.1, clusters=PATIENT, seed=0),
         certify_cascade(
-            CONFIDENCE, predictions, label, xi=0.1, delta=0.1, groups=label, clusters=PATIENT
+            CONFIDENCE, predictions, label, xi=0.1, delta=0.1, clusters=PATIENT, seed=0
         ),
-        certify_shield(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT),
-        certify_abstention(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT),
+        certify_cascade(
+            CONFIDENCE,
+            predictions,
+            label,
+            xi=0.1,
+            delta=0.1,
+            groups=label,
+            clusters=PATIENT,
+            seed=0,
+        ),
+        certify_shield(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, seed=0),
+        certify_abstention(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, seed=0),
         certify_recall(
-            data=Tally.count("recall", CONFIDENCE, CORRECT, clusters=PATIENT, among="all"),
+            data=Tally.count("recall", CONFIDENCE, CORRECT, clusters=PATIENT, among="all", seed=0),
             target=0.1,
             delta=0.1,
         ),

@@ -205,12 +205,13 @@ def test_rows_are_drawn_by_clusters_and_then_labelled(tmp_path: Path) -> None:
     whole = rows()
     bare = stored(without(whole, "y"), tmp_path, "rows.csv")
     back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.parquet")
-    found = Tally.count("calibration", data=bare, answers=back, clusters="g", **CALIBRATION)
+    found = Tally.count("calibration", data=bare, answers=back, clusters="g", **CALIBRATION, seed=0)
     full = stored(whole, tmp_path, "whole.csv")
-    assert found == Tally.count("calibration", data=full, clusters="g", **CALIBRATION)
+    assert found == Tally.count("calibration", data=full, clusters="g", **CALIBRATION, seed=0)
     frame = pl.DataFrame(without(whole, "y"))
     assert (
-        Tally.count("calibration", data=frame, answers=back, clusters="g", **CALIBRATION) == found
+        Tally.count("calibration", data=frame, answers=back, clusters="g", **CALIBRATION, seed=0)
+        == found
     )
 
 

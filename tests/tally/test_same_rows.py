@@ -46,7 +46,9 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "groups": lambda there: calibrate(
         FRAME["s"], FRAME["ok"], groups={"all": there["ok"]}, delta=0.1
     ),
-    "clusters": lambda there: calibrate(FRAME["s"], FRAME["ok"], clusters=there["y"], delta=0.1),
+    "clusters": lambda there: calibrate(
+        FRAME["s"], FRAME["ok"], clusters=there["y"], delta=0.1, seed=0
+    ),
     "abstention": lambda there: certify_abstention(
         FRAME["s"], prediction=FRAME["p"], label=there["y"], classes=[0, 1], **TWO
     ),

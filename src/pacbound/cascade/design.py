@@ -27,7 +27,7 @@ from pacbound.stats.arguments import (
     real_numbers,
     whole_number,
 )
-from pacbound.tally.coins import Graded
+from pacbound.tally.coins import Graded, seed_of
 from pacbound.tally.questions.cascade import MOST_EXITS
 from pacbound.tally.row_options import RowOptions
 
@@ -198,9 +198,10 @@ def design_cascade(  # noqa: PLR0913
         The paths of files.
     **rows
         How rows are read, see `RowOptions`: `seed`, what draws the fold and tosses the coins of
-        graded rows, 0 if left out; `classes`, `missing`, `unseen_labels` and `unrelated_labels`;
-        `quality_scale` and `graded_by`; `progress`, called with the share of the work that is done;
-        `about` and `sample`; and for files `delimiter`, `decimal` and `scale`.
+        graded rows, drawn by the operating system if left out; `classes`, `missing`,
+        `unseen_labels` and `unrelated_labels`; `quality_scale` and `graded_by`; `progress`, called
+        with the share of the work that is done; `about` and `sample`; and for files `delimiter`,
+        `decimal` and `scale`.
 
     Returns
     -------
@@ -242,7 +243,7 @@ def design_cascade(  # noqa: PLR0913
         )
     reading = ReadingOptions.of(rows, data, _OPTIONS, "design_cascade")
     texts, name = about_texts(rows.get("about")), sample_name(rows.get("sample"))
-    progress, seed = reading.progress, whole_number(rows.get("seed") or 0, "seed")
+    progress = reading.progress
     columns = {
         "confidence": confidence,
         "prediction": prediction,
@@ -250,6 +251,7 @@ def design_cascade(  # noqa: PLR0913
         "quality": quality,
     }
     graded = _graded(quality, rows)
+    seed = seed_of(rows.get("seed")) if graded is None else graded.seed
     table = (
         ModelTable.of_arrays(columns, reading.rule, graded)
         if data is None
@@ -259,13 +261,14 @@ def design_cascade(  # noqa: PLR0913
     )
     alone = _own_costs(costs, table.models)
     chosen, rest = _split(len(table), _share(fold), seed)
-    slow = _most_accurate(table, chosen, alone) if last is None else table.place(last, "last")
+    slow = None if last is None else table.place(last, "last")
+    table.require_labels(chosen, range(table.models), "the fold", seed)
+    slow = _most_accurate(table, chosen, alone) if slow is None else slow
     begin = None if first is None else table.place(first, "first")
     must = frozenset(table.place(model, "contain") for model in contain)
     must |= frozenset() if begin is None else {begin}
     _check_choice(table, alone, slow, must, _most(most))
 
-    table.require_labels(chosen, [*range(table.models), slow], "the fold")
     folded = Fold(table.cells(chosen), table.losses(chosen, slow), alone, slow)
     target = max(0.0, rate - _margin(rate, level, len(rest)))
     found = search(
@@ -277,7 +280,7 @@ def design_cascade(  # noqa: PLR0913
         progress=part_of(progress, 0.3, 0.65),
     )
     models = found.tried[0].models
-    table.require_labels(rest, models, "the rows beside the fold")
+    table.require_labels(rest, models, "the rows beside the fold", seed)
     declared = Declared(
         models,
         tuple(alone[m] for m in models),
@@ -378,13 +381,12 @@ def _split(n: int, share: float, seed: int) -> tuple[Integers, Integers]:
             f"fold={share} takes all of {n} rows, and none are left to certify: pass more rows, or "
             "a smaller fold."
         )
-    order = np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
+    order = np.argsort(np.random.Philox(key=seed % 2**128).random_raw(n), kind="stable")
     # A copy, so that the memory of the whole order is free again.
     return order[:size].copy(), np.sort(order[size:])
 
 
 def _most_accurate(table: ModelTable, rows: Integers, costs: tuple[float, ...]) -> int:
-    table.require_labels(rows, range(table.models), "the fold")
     right = table.mean_quality(rows)
     return min(range(table.models), key=lambda m: (-right[m], costs[m]))
 

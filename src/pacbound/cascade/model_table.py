@@ -164,8 +164,10 @@ class ModelTable:
         answers = self.answers[rows[:, None], np.array(models)]
         return np.asarray((answers != answers[:, -1:]).any(axis=1))
 
-    def require_labels(self, rows: Integers, models: Sequence[int], what: str) -> None:
-        """Raise if a label is missing in a row where these models differ; `what` says whose."""
+    def require_labels(self, rows: Integers, models: Sequence[int], what: str, seed: int) -> None:
+        """Raise if a label is missing in a row where these models differ; `what` says whose, and
+        `seed` drew them.
+        """
         if self.quality is None:
             missing, column = self.truth[rows] == MISSING, f"label in {self.names.labels}"
         else:
@@ -176,7 +178,8 @@ class ModelTable:
             first = ", ".join(map(str, lacking[:5].tolist()))
             raise InvalidValueError(
                 f"{lacking.size} rows of {what} have no {column} although predictions differ "
-                f"(first rows: {first}): label them. Rows may not be dropped for it."
+                f"(first rows: {first}): label them, and pass seed={seed} (--seed {seed}), so that "
+                "the same rows are drawn again. Rows may not be dropped for it."
             )
 
     def losses(self, rows: Integers, slow: int) -> Integers:

@@ -171,8 +171,9 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "fixed beforehand."
     ),
     "one-seed": (
-        "The draw went by the seed and by names alone, and no other seed and no other spelling of "
-        "the names was tried."
+        "Which rows were drawn follows from a seed that the operating system drew once (or that "
+        "was passed, drawn at random before and without sight of the rows); no other draw was "
+        "tried. Rows stood in the same order at every look, or have ids."
     ),
     "exact-weights": (
         "The weights are exactly proportional to the density of the target over that of the rows, "
@@ -187,10 +188,12 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "graded-by-coins": (
         "Answers were graded. The grade of an answer, as a share of the scale, is the chance that "
         "its coin calls it right. So what is said here of accuracy or of wrong answers holds for "
-        "the mean quality, as graded, and what is said of labels holds for grades. A missing "
-        "grade counts as the worst that it can be. delta is over rows and coins. Coins depend on "
-        "the seed and the ids of rows alone; no other seed was tried, and nobody gave or changed "
-        "a grade after seeing a coin."
+        "the mean quality, as graded, and what is said of labels holds for grades. A missing grade "
+        "counts as the worst that it can be. delta is over rows and coins. The coins follow from a "
+        "seed that the operating system drew once (or that was passed, drawn at random before and "
+        "without sight of the rows), and from the ids or places of rows; no other seed was tried, "
+        "rows stood in the same order at every look or have ids, and nobody gave or changed a "
+        "grade after seeing a coin."
     ),
     "records-before-the-sample": (
         "The records, their scores and the fast model's answers were fixed before the sample was "
@@ -381,7 +384,6 @@ def described_grading(graded: Graded | None) -> list[str]:
     return [
         f"Graded from {worst:g} to {best:g} {by}; the outcome of each row is the toss of a coin of "
         "its own, so delta is over rows and coins, and right and wrong mean what the coins say.",
-        one_of_many(f"Seed {graded.seed} of the coins", "seed", "toss"),
     ]
 
 
@@ -398,7 +400,29 @@ def described_draw(drawn: Drawn, n: int) -> list[str]:
     if drawn.by == "strata":
         return ["Rows were chosen per bin (strata): averages over rows would not be those of use."]
     said = _WORDS[drawn.by, bool(drawn.among), drawn.bound is None].format(**_numbers(drawn, n))
-    return [said, *_other_rows(drawn), one_of_many(f"Seed {drawn.seed}", "seed", "draw")]
+    return [said, *_other_rows(drawn)]
+
+
+def described_seed(drawn: Drawn | None, graded: Graded | None) -> list[str]:
+    """The line of a summary that says how to draw the same rows again, and what not to do."""
+    if drawn is not None and drawn.seed is not None:
+        return [seed_line(drawn.seed, "draw the same rows", fresh=drawn.fresh)]
+    if graded is not None:
+        return [seed_line(graded.seed, "toss the same coins", fresh=graded.fresh)]
+    return []
+
+
+def seed_line(seed: int, again: str, *, fresh: bool) -> str:
+    """What a seed is for, and that it is one."""
+    if fresh:
+        return (
+            f"Seed {seed} was drawn for this call; pass seed={seed} to {again} again. Another "
+            "call draws another seed: to try several voids the claim."
+        )
+    return (
+        f"Seed {seed}: pass seed={seed} to {again} again. It must have been drawn at random, once, "
+        "without sight of the rows: to try several voids the claim."
+    )
 
 
 def _other_rows(drawn: Drawn) -> list[str]:

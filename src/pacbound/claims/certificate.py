@@ -22,7 +22,13 @@ from pacbound import documents
 from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
-from pacbound.claims.assumptions import CONDITIONS, MEANINGS, described_draw, described_grading
+from pacbound.claims.assumptions import (
+    CONDITIONS,
+    MEANINGS,
+    described_draw,
+    described_grading,
+    described_seed,
+)
 from pacbound.claims.provenance import Provenance, about_texts, sample_name, without_fingerprint
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
@@ -557,7 +563,7 @@ class Certificate:
         it.
         """
         drawn = [] if self.draw is None else described_draw(self.draw, self.n)
-        return [*described_grading(self.graded), *drawn]
+        return [*described_grading(self.graded), *drawn, *described_seed(self.draw, self.graded)]
 
     def sample_lines(self) -> list[str]:
         """What its rows are called, as a summary says it."""

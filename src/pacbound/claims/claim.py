@@ -386,7 +386,7 @@ def certify(
     if not isinstance(data, Tally):
 
         def count(groups: Any) -> Tally:
-            by = {**columns, **counting, **options, "groups": groups}
+            by = {**columns, **counting, **options, "groups": groups, "seed": tally.seed}
             return Tally.count(question, data=data, **by)
 
         made = claim.noticed(made, columns, count)

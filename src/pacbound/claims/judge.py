@@ -15,6 +15,8 @@ from pacbound.claims.calibration import calibrate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.stats.binomial import binomial_interval
+from pacbound.tally.coins import seed_of
+from pacbound.tally.draws import CHOOSING
 from pacbound.tally.row_options import RowOptions
 
 # The names of the claims in the bundle.
@@ -109,6 +111,9 @@ def certify_judge(
         )
     options: dict[str, Any] = dict(rows)
     whole = {name: options.pop(name, None) for name in ("about", "sample")}
+    if quality is not None or any(options.get(by) is not None for by in CHOOSING):
+        # All claims are about one draw.
+        options["seed"] = seed_of(options.get("seed"))
     given: dict[str, Any] = {"prediction": verdict, "label": label, "data": data, **options}
     if quality is not None:
         given = {"quality": quality, "data": data, **options}

@@ -460,7 +460,9 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "graded: grade the rows whose quality is missing in the table itself."
             )
         kept = Kept()
-        given = {name: value for name, value in {**columns, **rows}.items() if value is not None}
+        drawn = certificate.draw
+        passed = {**columns, **rows, "seed": None if drawn is None else drawn.seed}
+        given = {name: value for name, value in passed.items() if value is not None}
         count_rows(self.question, given, data, kept)
         undecided, names = self._undecided(certificate.values), groups_of(certificate.values)
         useful = np.concatenate([_useful(one, names, undecided) for one in kept.judged])

@@ -21,7 +21,15 @@ from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.says import Sentence
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
-from pacbound.tally.coins import LONGEST_JUDGE, Graded, graded_from, graded_to_dict
+from pacbound.tally.coins import (
+    LONGEST_JUDGE,
+    SEED_SCHEMA,
+    Graded,
+    graded_from,
+    graded_to_dict,
+    seed_from,
+    seed_to_json,
+)
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions import QUESTIONS
@@ -56,7 +64,8 @@ class DrawnForm(Form):
     def write(self, value: Drawn) -> Json:
         """Its numbers; names of clusters are not kept."""
         clusters = {"clusters": value.units} if value.by == "clusters" else {}
-        kept = {"by": value.by, "seed": value.seed, "bound": value.bound, "rows": value.rows}
+        seed = seed_to_json(value.seed)
+        kept = {"by": value.by, "seed": seed, "bound": value.bound, "rows": value.rows}
         among = {"among": dict(value.among)} if value.among else {}
         return {**kept, **clusters, **among}
 
@@ -65,7 +74,7 @@ class DrawnForm(Form):
         nullable: Json = {"type": ["number", "null"]}
         shapes = {
             "by": {"enum": ["clusters", "weights", "strata"]},
-            "seed": {"type": ["integer", "null"]},
+            "seed": {"anyOf": [*SEED_SCHEMA["anyOf"], {"type": "null"}]},
             "bound": nullable,
             "rows": {"type": "integer", "minimum": 0},
             "clusters": {"type": "integer", "minimum": 0},
@@ -77,6 +86,22 @@ class DrawnForm(Form):
         }
         shape = closed_object(shapes)
         return {**shape, "required": ["by", "seed", "bound", "rows"]}
+
+
+class Seed(Form):
+    """The seed of a draw."""
+
+    def read(self, part: Reader, key: str) -> int:  # noqa: ARG002
+        """Any whole number."""
+        return seed_from(part)
+
+    def write(self, value: int) -> Json:
+        """A number, or text where not every reader would keep it."""
+        return seed_to_json(value)
+
+    def schema(self) -> dict[str, Json]:
+        """Either."""
+        return dict(SEED_SCHEMA)
 
 
 class GradedForm(Form):
@@ -97,7 +122,7 @@ class GradedForm(Form):
         number: Json = {"type": "number"}
         return closed_object(
             {
-                "seed": {"type": "integer", "minimum": 0},
+                "seed": dict(SEED_SCHEMA),
                 "by": {"type": ["string", "null"], "minLength": 1, "maxLength": LONGEST_JUDGE},
                 "scale": {"type": "array", "items": number, "minItems": 2, "maxItems": 2},
                 "ids": {"enum": ["row_ids", "places"]},

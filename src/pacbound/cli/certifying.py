@@ -27,6 +27,7 @@ from pacbound.cli.delivery import (
     progress_bar,
 )
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lent_seeds import seed_for
 from pacbound.cli.options import CLAIM, ROWS, JsonOption, Reads, Writes, names
 from pacbound.cli.rows import (
     CLASSES,
@@ -85,6 +86,8 @@ def certifying(kind: str) -> Callable[..., Any]:
         tables = rows.tables(given["files"])
         asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
         options = {**rows.options(), "about": about_of(given["about"]) or None}
+        seed = seed_for(given["output"], kind, tables, {**columns, **options})
+        options |= {} if seed is None else {"seed": seed}
         with progress_bar("counting") as progress:
             certificate = certify(claim, columns, asked, tables, {**options, "progress": progress})
         if given.get("to_label") is not None:

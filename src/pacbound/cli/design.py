@@ -18,6 +18,7 @@ from pacbound.cli.delivery import (
     text_of,
 )
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.lent_seeds import seed_for
 from pacbound.cli.options import ROWS, JsonOption, names, numbers, option
 from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
@@ -59,8 +60,8 @@ def design(
         float, option("Share of the rows that chooses; the others certify.", rich_help_panel=ROWS)
     ] = 0.2,
     seed: Annotated[
-        int, option("What draws the fold. Fix it beforehand.", rich_help_panel=ROWS)
-    ] = 0,
+        int | None, option("Draws the same fold again. Try only one.", rich_help_panel=ROWS)
+    ] = None,
     contain: Annotated[
         str | None, option("Prediction columns of models that must be there: p2,p5")
     ] = None,
@@ -79,6 +80,8 @@ def design(
     The certificate holds for the chosen models in the chosen order; it keeps the names of their
     columns, so that `pacbound apply` finds them.
     """
+    tables, options = rows.tables(files), {"fold": fold, "seed": seed, **rows.options()}
+    seed = seed_for(output, "cascade", tables, options)
     with progress_bar("choosing") as progress:
         found = design_cascade(
             names(confidence),
@@ -95,7 +98,7 @@ def design(
             contain=[] if contain is None else names(contain),
             first=first,
             bound=bound,
-            data=rows.tables(files),
+            data=tables,
             progress=progress,
             about=about_of(about),
             **rows.options(),

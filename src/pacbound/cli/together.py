@@ -32,6 +32,7 @@ from pacbound.cli.delivery import (
     progress_bar,
 )
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lent_seeds import seed_for
 from pacbound.cli.options import JsonOption, Reads, option
 from pacbound.cli.rows import CLASSES, COUNTED, DRAWN, GRADED, PIPED, FilesArgument, RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
@@ -269,6 +270,8 @@ def judge(
     """
     options = {**rows.options(), "about": about_of(about) or None}
     tables = rows.tables(files)
+    seed = seed_for(output, "bundle", tables, {**options, "quality": quality})
+    options |= {} if seed is None else {"seed": seed}
     with progress_bar("counting") as progress:
         bundle = certify_judge(
             verdict,

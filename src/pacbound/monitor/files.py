@@ -141,7 +141,7 @@ def _drawn(
     may be spread over all of them.
     """
     candidates, columns, rows = (
-        candidates_of(monitor.certificate, reading),
+        candidates_of(monitor.certificate, reading, monitor.seed),
         wanted(reading.slots),
         0,
     )

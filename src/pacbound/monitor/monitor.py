@@ -30,6 +30,7 @@ from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.sources.engines import reading_frame
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.coins import fresh_seed
 from pacbound.tally.columns import Rows, Slot, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw
 from pacbound.tally.questions import with_article
@@ -277,8 +278,9 @@ class Monitor(SavedMonitor):
     or those of the distribution that the weights describe.
 
     For a certificate by clusters a row may also bring `clusters`, the name of its patient, video or
-    speaker. The monitor then draws as the certificate did: one row of each cluster, by a key, for a
-    recall or false alarms among the positives or negatives of the cluster; with the certificate's
+    speaker. The monitor then draws as the certificate did: one row of each cluster, by a seed that
+    the operating system drew when the monitor was begun and that its file keeps, for a recall or
+    false alarms among the positives or negatives of the cluster; with the certificate's
     `cluster_bound`, kept as often as it was there. It remembers which clusters were used, in its
     file, too: their later rows are left out. A row is drawn among those of one call, so pass all
     rows of a cluster together, once they are complete. Rows that come one by one would be drawn
@@ -368,7 +370,9 @@ class Monitor(SavedMonitor):
     def _begin(self, options: ClassOptions) -> None:
         self._rule = ClassRule.of(**options)
         self._vocabulary = Vocabulary(self._rule)
-        self._clock = Clock(watch_of(self.certificate), self._promise)
+        watch, drawn = watch_of(self.certificate), self.certificate.draw
+        seed = fresh_seed() if drawn is not None and drawn.by == "clusters" else None
+        self._clock = Clock(watch, self._promise, seed)
         self._state = self._clock.begun()
         # Re-entrant: what is all or nothing is made of updates.
         self._lock = RLock()
@@ -407,6 +411,13 @@ class Monitor(SavedMonitor):
     def used(self) -> NDArray[np.uint64]:
         """A hash of the name of each cluster that a row was drawn from, in order."""
         return self._state.used.copy()
+
+    @property
+    def seed(self) -> int | None:
+        """What draws one row of each cluster: the operating system drew it when the monitor was
+        begun, and its file keeps it. None where the certificate is not about clusters.
+        """
+        return self._state.seed
 
     @property
     def clusters(self) -> int:
@@ -586,7 +597,7 @@ class Monitor(SavedMonitor):
         with self.all_or_nothing():
             if CLUSTERS not in reading.slots:
                 return self._take(reading, rows)
-            candidates = candidates_of(self.certificate, reading)
+            candidates = candidates_of(self.certificate, reading, self.seed)
             candidates.take(rows)
             places, used = candidates.unused(self._state.used)
             self.leave_out(len(rows) - len(places), used)
@@ -706,11 +717,14 @@ class Monitor(SavedMonitor):
         return Alarm(rung.label, rung.evidence, self.limit, where, watch.claimed)
 
 
-def candidates_of(certificate: Certificate, reading: RowReading) -> Candidates:
-    """What draws one row of each cluster, as the certificate did, from rows with clusters."""
+def candidates_of(certificate: Certificate, reading: RowReading, seed: int | None) -> Candidates:
+    """What draws one row of each cluster, in the way of the certificate and by the monitor's own
+    seed, from rows with clusters.
+    """
     drawn: Any = certificate.draw
     trials = None
     if drawn.among:
         among = certificate.by.procedures[certificate.values["procedure"]].among
         trials = replace(certificate.by.question_of(certificate), among=among).trials_among
-    return Candidates(Draw("clusters", reading.slots, drawn.seed, drawn.bound, trials), str)
+    by: Any = seed
+    return Candidates(Draw("clusters", reading.slots, by, drawn.bound, trials=trials), str)

@@ -241,7 +241,9 @@ class State:
 
     `rows` were given, `labels` of them are what the claim is about, and `seen` counts their
     outcomes. `sources` are the fingerprints of the files that were taken in. `used` has a hash of
-    the name of each cluster that a row was drawn from, in order.
+    the name of each cluster that a row was drawn from, in order. `seed` draws one row of each
+    cluster: the operating system drew it when the monitor was begun, and it is kept; None where the
+    certificate's rows were not drawn by clusters.
     """
 
     rows: int
@@ -253,6 +255,7 @@ class State:
     sources: tuple[str, ...] = ()
     classes: ClassesSeen = field(default_factory=ClassesSeen)
     used: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -261,10 +264,11 @@ class Clock:
 
     watch: Watch
     promise: Promise
+    seed: int | None = None
 
     def begun(self) -> State:
         """The state before the first label."""
-        return State(0, 0, (0,) * len(self.watch.outcomes), self._fresh())
+        return State(0, 0, (0,) * len(self.watch.outcomes), self._fresh(), seed=self.seed)
 
     def _fresh(self) -> tuple[Wealth, ...]:
         return tuple(self.promise.fresh(bets) for bets in self.watch.bets)

@@ -34,6 +34,7 @@ from pacbound.monitor.state import (
 )
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import Class, Evidence
+from pacbound.tally.coins import seed_from, seed_to_json
 from pacbound.tally.document import names_from_text, names_to_text
 from pacbound.tally.draws import Numbers
 
@@ -156,6 +157,7 @@ def written(state: State) -> dict[str, Json]:
         "sources": list(state.sources),
         "classes": _written_classes(state.classes),
         **({"clusters": names_to_text(state.used)} if state.used.size else {}),
+        **({} if state.seed is None else {"seed": seed_to_json(state.seed)}),
     }
 
 
@@ -189,7 +191,17 @@ def read_state(part: Reader, clock: Clock) -> State:
         tuple(part.texts("sources")),
         _read_classes(part.mapping("classes")),
         _read_clusters(part),
+        _read_seed(part, clock),
     )
+
+
+def _read_seed(part: Reader, clock: Clock) -> int | None:
+    if part.has("seed") != (clock.seed is not None):
+        raise CertificateError(
+            f"{part.place('seed')} is there for a certificate about clusters, and only then: it "
+            f"draws one row of each. {_REMEDY}"
+        )
+    return seed_from(part) if part.has("seed") else None
 
 
 def _read_clusters(part: Reader) -> Numbers:

@@ -18,27 +18,33 @@ all exits of a row: at any thresholds one exit answers the row, and the mean of 
 kept. For a given u the toss never falls as D rises, so where a quality is missing, the largest D
 that is possible stands for it, and a claim holds whatever the quality is.
 
-The failure probability is over rows and coins. Coins go by the seed and the id of a row, never by
-what is in it, and two rows never share one: ids are unique, within a cluster where there are
-clusters, whose name is then part of the key. Rows without ids are numbered in one table, and such
-tallies do not add.
+The failure probability is over rows and coins, and the coins are random because the seed is: the
+operating system draws it when rows are counted, and whoever passes one has drawn it at random. With
+a seed that is fixed once and for all, row i would toss the same coin in every sample of everybody,
+and a promise over the coins would be one over nothing. Coins go by the seed and the id of a row,
+never by what is in it, and two rows never share one: ids are unique, within a cluster where there
+are clusters, whose name is then part of the key. Rows without ids are numbered in one table, and
+such tallies do not add.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from math import inf, nan
+from operator import index
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.documents import Json, Reader
+from pacbound.documents import LARGEST_INTEGER, Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.stats.arguments import real_number, whole_number
+from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import Floats, Integers, Rows, Slot
 
 Purpose = Literal["cluster", "row", "stratum", "coin", "name", "monitor"]
@@ -71,6 +77,55 @@ def keyed_prefix(seed: int, purpose: Purpose) -> str:
     return f"{purpose} {seed} "
 
 
+def fresh_seed() -> int:
+    """A seed that the operating system draws, of 53 bits: every reader of JSON keeps it exactly."""
+    return secrets.randbits(53)
+
+
+_LONGEST_SEED: Final = 1000
+_LONG_SEED: Final = re.compile("-?[1-9][0-9]{15,}")
+
+
+def seed_of(seed: Any) -> int:
+    """The seed that was passed, which may be any whole number; a fresh one if none was."""
+    if seed is None:
+        return fresh_seed()
+    try:
+        if isinstance(seed, (bool, np.bool_)):
+            raise TypeError
+        whole = int(seed) if isinstance(seed, float) and seed.is_integer() else index(seed)
+    except TypeError:
+        raise InvalidTypeError(
+            f"seed={seed!r} is not a seed: expected a whole number. To draw the same rows again "
+            "pass the seed that the summary names; else leave it out, and one is drawn."
+        ) from None
+    if abs(whole) >= 10**_LONGEST_SEED:
+        raise InvalidValueError(
+            f"seed has more than {_LONGEST_SEED} digits: leave it out, and one is drawn."
+        )
+    return whole
+
+
+def seed_to_json(seed: int | None) -> Json:
+    """A seed as documents hold it: as text where not every reader of JSON keeps it exactly."""
+    return seed if seed is None or abs(seed) <= LARGEST_INTEGER else str(seed)
+
+
+def seed_from(part: Reader) -> int:
+    """The seed in a document."""
+    value = part.raw("seed")
+    text = value if isinstance(value, str) else ""
+    is_long = len(text) <= _LONGEST_SEED + 1 and _LONG_SEED.fullmatch(text)
+    if is_long and abs(int(text)) > LARGEST_INTEGER:
+        return int(text)
+    return part.whole("seed")
+
+
+SEED_SCHEMA: Final[Mapping[str, Json]] = {
+    "anyOf": [{"type": "integer"}, {"type": "string", "pattern": f"^{_LONG_SEED.pattern}$"}]
+}
+
+
 def name_numbers(names: Iterable[str]) -> NDArray[np.uint64]:
     """A number for every name, whatever the seed of a draw is: names are recognised by it."""
     return keyed_numbers(0, "name", names)[:, 0]
@@ -97,6 +152,8 @@ class Graded:
     ----------
     seed : int
         The key of the coins.
+    fresh : bool
+        Whether the operating system drew it for this call; a file does not say.
     by : str or None
         Who graded: a judge, a rubric, people. None if nobody said.
     scale : tuple of float
@@ -115,15 +172,17 @@ class Graded:
     by: str | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     ids: Ids = "places"
+    fresh: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Graded:
         """As the arguments of a public function say."""
         return cls(
-            _seed(given.get("seed", 0)),
+            seed_of(given.get("seed")),
             judge_name(given.get("graded_by")),
             scale_of(given.get("quality_scale")),
             "row_ids" if given.get("row_ids") is not None else "places",
+            fresh=given.get("seed") is None,
         )
 
     def quality(self, grades: NDArray[Any], name: str, start: int = 0) -> Floats:
@@ -156,7 +215,8 @@ def require_adding(one: Graded | None, other: Graded | None) -> None:
     if one is None or other is None or one.way != other.way:
         raise InvalidValueError(
             f"Outcomes that were graded in different ways do not add: {described(one)} and "
-            f"{described(other)}. Count all of them with one seed, judge and scale."
+            f"{described(other)}. Count all of them with one judge, one scale and one seed: "
+            "tallies that were counted apart have seeds of their own, unless both were passed one."
         )
     if "places" in (one.ids, other.ids):
         raise InvalidValueError(
@@ -205,15 +265,6 @@ def scale_of(scale: Any) -> tuple[float, float]:
     return worst, best
 
 
-def _seed(seed: Any) -> int:
-    try:
-        return whole_number(seed, "seed")
-    except (InvalidTypeError, InvalidValueError) as error:
-        raise type(error)(
-            f"seed={seed!r} is not the key of coins: expected a whole number from 0 to 2**53."
-        ) from None
-
-
 def coins(seed: int, names: Iterable[str]) -> Floats:
     """The coin of each row: a number from 0 up to but not including 1, by its name.
 
@@ -240,7 +291,7 @@ def name_in_cluster(cluster: str, row: str) -> str:
 def graded_to_dict(graded: Graded) -> dict[str, Json]:
     """As documents hold it."""
     return {
-        "seed": graded.seed,
+        "seed": seed_to_json(graded.seed),
         "by": graded.by,
         "scale": list(graded.scale),
         "ids": graded.ids,
@@ -255,7 +306,7 @@ def graded_from(part: Reader) -> Graded:
     named = by is None or (0 < len(by) <= LONGEST_JUDGE and by == by.strip() and by.isprintable())
     if not fits or not named:
         raise CertificateError(f"{part.place('scale' if named else 'by')} has an impossible value.")
-    return Graded(part.count("seed"), by, (worst, best), part.choice("ids", get_args(Ids)))
+    return Graded(seed_from(part), by, (worst, best), part.choice("ids", get_args(Ids)))
 
 
 class Coins:

@@ -58,6 +58,7 @@ from pacbound.tally.draws import (
     Numbers,
     draw_slots,
     forecast,
+    require_all_told,
     require_some_kept,
 )
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
@@ -257,6 +258,9 @@ class Counting:
             # All rows are counted, though they were chosen before.
             drawn = Drawn("strata", self.rows, self.rows)
         graded = self.question.graded
+        if drawn is not None and self.draw.fresh:
+            drawn = replace(drawn, fresh=True)
+        require_all_told(drawn, graded, missing=self.question.lacks_labels(cells, counts))
         return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids, graded)
 
 
@@ -599,7 +603,7 @@ def _ask_arrays(counting: Counting, arrays: Mapping[str, Any]) -> list[str] | No
         _ask_in_blocks(counting, rows)
         return None
     places = counting.choose(candidates)
-    with _numbered_among(len(places)):
+    with _numbered_among(len(places), draw.seed):
         _ask_in_blocks(counting, rows.at(places))
     return [candidates.name] if len(rows) else None
 
@@ -617,7 +621,7 @@ def _ask_drawn(counting: Counting, tables: Sequence[TableFile], progress: Progre
     candidates = _candidates_in_order(counting.draw, tables, part_of(progress, 0.0, 0.5))
     places = counting.choose(candidates)
     for path, batch in rows_at(places, tables, wanted(slots), part_of(progress, 0.5, 0.5)):
-        with located(path), _numbered_among(batch.rows):
+        with located(path), _numbered_among(batch.rows, counting.draw.seed):
             counting.ask(Rows.of_batch(slots, batch))
 
 
@@ -781,13 +785,14 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
 
 
 @contextmanager
-def _numbered_among(rows: int) -> Iterator[None]:
-    """Say what the number of a bad row means."""
+def _numbered_among(rows: int, seed: int) -> Iterator[None]:
+    """Say what the number of a bad row means, and how to draw the same rows again."""
     try:
         yield
     except (InvalidTypeError, InvalidValueError) as error:
         raise type(error)(
-            f"{error} (Rows are numbered among the {rows:,} that were drawn here.)"
+            f"{error} (Rows are numbered among the {rows:,} that were drawn here: pass seed={seed} "
+            "to draw the same again.)"
         ) from None
 
 

@@ -21,7 +21,7 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.coins import graded_from
+from pacbound.tally.coins import graded_from, seed_to_json
 from pacbound.tally.columns import Integers
 from pacbound.tally.draws import Drawn, Numbers, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
@@ -150,7 +150,7 @@ def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
         "by": drawn.by,
         "rows": drawn.rows,
         "units": drawn.units,
-        "seed": drawn.seed,
+        "seed": seed_to_json(drawn.seed),
         "bound": drawn.bound,
         "names": names_to_text(drawn.names),
         **({"among": dict(drawn.among)} if drawn.among else {}),

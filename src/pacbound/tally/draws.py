@@ -1,9 +1,14 @@
 """Drawing rows before they are judged, where rows are not independent draws from the law of use.
 
 What is drawn is decided by a seed and by names, of clusters or of rows, never by scores, and by
-labels only where a claim is about the rows of one outcome. The rows that are left are then
-independent draws from one law, and everything that is proven for such rows holds for them, about
-that law, with n the number of rows that are left.
+labels only where a claim is about the rows of one outcome. The operating system draws the seed when
+rows are counted, or it was passed and drawn at random before: it is independent of the rows, so
+that given the rows the drawn ones have the law that follows, whatever the table holds. With a seed
+that is the same for everybody nothing would be random where the rows of all clusters look alike:
+the claim would be false in every sample, or in none. The rows that are left are then independent
+draws from one law, and everything that is proven for such rows holds for them, about that law, with
+n the number of rows that are left. Where labels or grades are still missing the seed must have been
+passed: the next look repeats the draw, and a new one at each look would be another chance each.
 
 **Clusters.** Clusters (patients, videos, speakers) are independent draws; the rows of one are not.
 One row is drawn from each, uniformly. Rows from different clusters are independent, and each has
@@ -50,13 +55,23 @@ from pacbound.documents import Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
-from pacbound.tally.coins import BITS, keyed_numbers, name_numbers, uniforms
+from pacbound.tally.coins import (
+    BITS,
+    Graded,
+    keyed_numbers,
+    name_numbers,
+    seed_from,
+    seed_of,
+    uniforms,
+)
 from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot
 from pacbound.tally.grids import AtomBins, DyadicGrid, bins_for
 from pacbound.tally.questions.question import Question, with_article
 from pacbound.tally.row_options import DRAWN_BY, options_about
 
 By = Literal["clusters", "weights", "strata"]
+# The columns by which rows are drawn here.
+CHOOSING: Final[tuple[By, ...]] = ("clusters", "weights")
 Numbers = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 # The id of the row at a place, for a message.
@@ -99,6 +114,8 @@ class Drawn:
         counted. Empty if one row of each cluster was drawn before labels were looked at.
     stayed : tuple of (str, str)
         The digests of names that were too many to leave their engine, by the role of the names.
+    fresh : bool
+        Whether the operating system drew the seed for this call; a file does not say.
 
     Examples
     --------
@@ -115,6 +132,7 @@ class Drawn:
     row_ids: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
     among: tuple[tuple[str, int], ...] = ()
     stayed: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    fresh: bool = field(default=False, compare=False, repr=False)
 
     @property
     def candidates(self) -> int:
@@ -243,6 +261,8 @@ class Draw:
     slots: Mapping[str, Slot]
     seed: int
     bound: float | None = None
+    # Whether the operating system drew the seed for this call.
+    fresh: bool = False
     # What tells the rows of each outcome that clusters are drawn among; None for all rows.
     trials: Callable[[Rows], Mapping[str, Flags]] | None = None
 
@@ -254,7 +274,7 @@ class Draw:
         """
         asked = options_about("draw", given)
         _require_drawable(question, asked)
-        ways: list[By] = [by for by in ("clusters", "weights", "strata") if by in asked]
+        ways: list[By] = [by for by in (*CHOOSING, "strata") if by in asked]
         if question.graded is not None and ways in ([], ["strata"]):
             # The key of the coins alone.
             asked.pop("seed", None)
@@ -281,11 +301,15 @@ class Draw:
             )
         if by == "strata":
             _require_strata(asked["strata"], question)
-        slots = draw_slots(asked, columns=columns)
-        seed, bound = _seed(asked.get("seed", 0)), _bound(by, asked)
+        slots, bound = draw_slots(asked, columns=columns), _bound(by, asked)
+        if by == "strata":
+            return cls(by, slots, seed=0)
+        # Rows are drawn and tossed for by one seed.
+        coins, fresh = question.graded, asked.get("seed") is None
+        seed = seed_of(asked.get("seed")) if coins is None else coins.seed
         if by != "clusters" or not question.among:
-            return cls(by, slots, seed, bound)
-        return cls(by, {**slots, **question.trial_slots}, seed, bound, question.trials_among)
+            return cls(by, slots, seed, bound, fresh)
+        return cls(by, {**slots, **question.trial_slots}, seed, bound, fresh, question.trials_among)
 
     @property
     def chooses(self) -> bool:
@@ -533,8 +557,25 @@ def require_some_kept(drawn: Drawn, kept: int, *, weightless: bool) -> None:
     )
     raise InvalidValueError(
         f"None of {drawn.units:,} {_UNITS[drawn.by]} was kept, so that there is nothing to "
-        f"certify: {why} To try another seed, or a bound from these rows, would void the guarantee."
+        f"certify: {why} Keep seed={drawn.seed} for these rows: to try another seed, or a bound "
+        "from these rows, would void the guarantee."
     )
+
+
+def require_all_told(drawn: Drawn | None, graded: Graded | None, *, missing: bool) -> None:
+    """Raise if labels or grades are missing and the seed was drawn for this call: the next look
+    must repeat the draw.
+    """
+    of_draw = drawn if drawn is not None and drawn.fresh else None
+    fresh = of_draw or (graded if graded is not None and graded.fresh else None)
+    if missing and fresh is not None:
+        what = "labels" if graded is None else "grades"
+        raise InvalidValueError(
+            f"Some rows still lack their {what}, and rows are drawn or tossed for here: every look "
+            f"at more {what} must repeat the same draw. Pass seed={fresh.seed} (--seed "
+            f"{fresh.seed}), which the operating system has just drawn, now and at every later "
+            "look."
+        )
 
 
 def forecast(draw: Draw, sizes: Mapping[str, int], rows: int, clusters: int) -> str | None:
@@ -568,7 +609,7 @@ _UNITS: Final = {"clusters": "clusters", "weights": "rows"}
 def drawn_from(part: Reader, *, units: str | None) -> Drawn:
     """What a document says was drawn, without names; `units` is where it says of how many."""
     by: By = part.choice("by", get_args(By))
-    rows, seed = part.count("rows"), None if part.raw("seed") is None else part.count("seed")
+    rows, seed = part.count("rows"), None if part.raw("seed") is None else seed_from(part)
     if part.raw("bound") is None:
         bound: float | None = None
     else:
@@ -582,8 +623,8 @@ def described_way(drawn: Drawn | None) -> str:
     """How rows were drawn, for a message."""
     if drawn is None:
         return "all rows as they are"
-    known = {"seed": drawn.seed, "bound": drawn.bound}
-    details = [f"{name} {value:g}" for name, value in known.items() if value is not None]
+    details = [] if drawn.seed is None else [f"seed {drawn.seed}"]
+    details += [] if drawn.bound is None else [f"bound {drawn.bound:g}"]
     details += [f"among the {name} rows" for name, _ in drawn.among]
     return f"by {drawn.by}" + (f" ({', '.join(details)})" if details else "")
 
@@ -617,15 +658,6 @@ def _require_strata(strata: Any, question: Question) -> None:
             f"strata={strata!r} are other bins than those of this calibration: rows that were "
             "chosen per bin speak of these bins alone. Pass the same n_bins or edges to both."
         )
-
-
-def _seed(seed: Any) -> int:
-    try:
-        return whole_number(seed, "seed")
-    except (InvalidTypeError, InvalidValueError) as error:
-        raise type(error)(
-            f"seed={seed!r} is not the key of a draw: expected a whole number from 0 to 2**53."
-        ) from None
 
 
 def _bound(by: By, asked: Mapping[str, Any]) -> float | None:

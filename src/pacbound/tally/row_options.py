@@ -202,7 +202,9 @@ class RowOptions(TypedDict, total=False):
     seed: Annotated[
         int | None,
         Row(
-            "The key of the draw, and of the coins of graded rows; 0 if left out. Try only one.",
+            "Repeats a draw of rows, or the coins of graded rows: a whole number that was drawn at "
+            "random, once, without sight of the rows (0 and 42 are not). The operating system "
+            "draws one if left out; needed where labels are still missing.",
             "draw",
             option=int,
         ),

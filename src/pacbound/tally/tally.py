@@ -230,6 +230,12 @@ class Tally:
         seen = self.counts.sum(axis=0, dtype=np.int64).tolist()
         return dict(zip(self.outcomes, seen, strict=True))
 
+    @property
+    def seed(self) -> int | None:
+        """The seed that rows were drawn or tossed for by; None where nothing was."""
+        of = self.graded if self.drawn is None or self.drawn.seed is None else self.drawn
+        return None if of is None else of.seed
+
     def dense(self) -> Integers:
         """The counts as (groups, cells, outcomes), zeros included, for grids of one score."""
         shape = (max(1, len(self.groups)), self.grid.n_cells, len(self.outcomes))
@@ -409,7 +415,9 @@ class Tally:
         if ways[0] != ways[1]:
             raise InvalidValueError(
                 f"Rows that were drawn in different ways do not add: {described_way(self.drawn)} "
-                f"and {described_way(other.drawn)}. Count all of them in one way, with one seed."
+                f"and {described_way(other.drawn)}. Count all of them in one way, and by one seed: "
+                "tallies that were counted apart have seeds of their own, unless both were passed "
+                "one."
             )
         mine, theirs = self._layout(), other._layout()
         if mine != theirs:

@@ -978,7 +978,8 @@ def _graded(outcome: Any, rows: Mapping[str, Any], bound: Any) -> Graded | None:
                 "bound='product' is about answers that are right or wrong, and these are graded: "
                 "use bound='exact' or 'pair'."
             )
-        return Graded.of({name: value for name, value in rows.items() if value is not None})
+        said = {name: value for name, value in rows.items() if value is not None}
+        return Graded.of({"seed": 0, **said})
     for name, what in GRADING.items():
         if rows.get(name) is not None:
             raise InvalidTypeError(

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import one_of_many
+from pacbound.claims.assumptions import seed_line
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate, ReadOnly
 from pacbound.claims.claim import sealed
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
@@ -507,7 +507,7 @@ class CascadeCertificate(Certificate):
         fold = [] if self.declared is None else [self.declared.seed]
         return [
             *super().draw_lines(),
-            *(one_of_many(f"Seed {seed} of the fold", "seed", "fold") for seed in fold),
+            *(seed_line(seed, "draw the same fold", fresh=False) for seed in fold),
         ]
 
     @property

@@ -225,6 +225,13 @@ class CascadeQuestion(Question):
         groups = int(counts.shape[1] != len(outcomes_of(width)))
         return disagreements(counts, width - groups)
 
+    def lacks_labels(self, cells: Integers, counts: Integers) -> bool:
+        """The same; no label comes where none was named, and whether one is needed the claim
+        knows.
+        """
+        asked = self.graded is not None or "label" in self.slots
+        return asked and super().lacks_labels(cells, counts)
+
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each exit's confidence, and what its answer does."""
         answers = self._answers(rows, vocabulary, evidence)

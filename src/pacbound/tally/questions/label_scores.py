@@ -96,6 +96,10 @@ class LabelScores(Question):
         judged = Judged(len(rows), cells[:, None], counted, told=(scores, codes + 1))
         return self._in_groups(rows, judged)
 
+    def lacks_labels(self, cells: Integers, counts: Integers) -> bool:  # noqa: ARG002
+        """Whether a row counts as missed because it has no label."""
+        return bool((cells[:, -1] < 0).any())
+
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine, which looks at the labels first."""
         for slot in self.slots:

@@ -37,6 +37,9 @@ _GROUPS: Final = "groups"
 # How the slots begin that say how good an answer is.
 GRADED_SLOTS: Final = (QUALITY, "preferred")
 
+# The outcomes of rows whose label or grade may still come have these in their names.
+_AWAITED: Final = ("unlabelled", "may_lose", "may_gain")
+
 # The scopes in which a row may be counted in several tables.
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
 
@@ -380,6 +383,13 @@ class Question(ABC):
         counted again with more labels; None where no row is counted before it has its label.
         """
         return None
+
+    def lacks_labels(self, cells: Integers, counts: Integers) -> bool:  # noqa: ARG002
+        """Whether a label or a grade may still come for a row that was counted, so that the next
+        look must repeat the draw.
+        """
+        awaited = [any(word in name for word in _AWAITED) for name in self.outcomes]
+        return bool(counts[:, awaited].any())
 
     def require_possible(self, evidence: Evidence) -> None:  # noqa: B027
         """Raise if the classes of all rows that were judged cannot be right."""

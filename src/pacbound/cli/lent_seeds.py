@@ -1,0 +1,55 @@
+"""Typing a command again draws the same rows: the certificate of the same rows that stands where
+the new one goes lends its seed, so that a rerun is no other draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from pacbound.claims.certificate import Certificate, load_certificate
+from pacbound.errors import PacboundError
+from pacbound.sources.fingerprints import file_fingerprint
+from pacbound.sources.paths import expanded
+from pacbound.tally.draws import CHOOSING
+from pacbound.tally.questions.question import GRADED_SLOTS
+
+# How the name of a file begins that was counted.
+_OF_FILE = "sha256:"
+
+
+def seed_for(
+    output: Path | None, kind: str, tables: Sequence[str], given: Mapping[str, Any]
+) -> int | None:
+    """The seed that was typed; else that of the certificate that stands at `output`, if it is one
+    of the same kind and of the very files, and rows are drawn or tossed for here; else None.
+    """
+    typed: int | None = given.get("seed")
+    draws = any(given.get(name) is not None for name in ("fold", *CHOOSING, *GRADED_SLOTS))
+    if not draws or typed is not None or output is None or not output.is_file():
+        return typed
+    try:
+        before = load_certificate(output)
+        known = {name for name in before.provenance.sources if name.startswith(_OF_FILE)}
+        labels = given.get("answers") or []
+        files = [*expanded(tables), *(expanded(labels) if labels else [])]
+        same = before.kind == kind and known == set(map(file_fingerprint, files))
+    except (OSError, PacboundError):
+        return None
+    seeds = _seeds(before) if same else set()
+    if len(seeds) != 1:
+        return None
+    (seed,) = seeds
+    typer.echo(f"{output} is about the same rows: its seed {seed} draws them again.", err=True)
+    return seed
+
+
+def _seeds(certificate: Certificate) -> set[int]:
+    """All seeds that a certificate, or the claims in it, were drawn by."""
+    declared = getattr(certificate, "declared", None)
+    own = [each.seed for each in (certificate.draw, certificate.graded, declared) if each]
+    inside = [_seeds(member) for member in certificate.members.values()]
+    return {seed for seed in own if seed is not None}.union(*inside)
