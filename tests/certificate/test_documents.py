@@ -253,7 +253,7 @@ def test_what_could_not_be_read_again_does_not_replace_what_was_there(tmp_path: 
     for value in (10**30, -0.0, float("nan"), "\ud800", {1: 2}):
         with pytest.raises(CertificateError):
             documents.write(path, {"a": value})
-    with pytest.raises(CertificateError, match="could not be read again: it.a is missing"):
+    with pytest.raises(CertificateError, match=r"could not be read again: it\.a is"):
         documents.write(path, {"b": 1}, read=lambda again: documents.Reader(again, "it").raw("a"))
     assert documents.read(path, "it") == {"a": 1}
 

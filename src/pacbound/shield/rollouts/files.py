@@ -152,7 +152,8 @@ def write_table(
     separator = _separator(target)
     with atomic_file(target) as file:
         text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        # A text is quoted for the signs that end a line: with "\n" alone, not for a "\r".
+        writer = csv.writer(text, delimiter=separator, lineterminator="\r\n")
         writer.writerow(columns)
         values = (map(_shown, column.tolist()) for column in columns.values())
         writer.writerows(zip(*values, strict=True))
