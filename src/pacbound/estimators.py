@@ -326,8 +326,8 @@ class SelectiveClassifier(_AroundEstimator):
     `FrozenEstimator` is used as it is and all rows certify; they must not be those it was trained
     or chosen on. Put what learns from data inside, as for `PACClassifier`.
 
-    `score` counts a row that is not answered as wrong, as scikit-learn does with every label that
-    is not the true one. `coverage` and the error among the answers are the numbers to look at.
+    `score` counts a row that is not answered as wrong, and warns of it. `coverage` and the error
+    among the answers are the numbers to look at.
 
     Parameters
     ----------
@@ -487,6 +487,36 @@ class SelectiveClassifier(_AroundEstimator):
         check_is_fitted(self)
         confidence, _ = top_label(_probabilities(self.estimator_, X))
         return self.certificate_.answers(confidence)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are answered, and rightly so: one without an answer counts as
+        wrong, which a warning says where there are some. Descriptive: it is not certified.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        answers = self.answers(X)
+        right = answers & (self.predict(X) == column_or_1d(y))
+        if not answers.all():
+            # The same words each time, so that a search shows them once.
+            warnings.warn(
+                "score counts rows without an answer as wrong: look at coverage(X), and at how "
+                "many of the rows where answers(X) is True are wrong.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return float(np.average(right, weights=sample_weight))
 
     def coverage(self, X: Any) -> float:
         """The share of rows that are answered. Descriptive: it is not certified.

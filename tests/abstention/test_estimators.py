@@ -73,6 +73,17 @@ def test_the_sentinel_may_be_anything_that_is_no_class(
     assert 0 < np.isin(said.astype(str), labels.astype(str)).mean() < 1
 
 
+@pytest.mark.parametrize("sentinel", [-1, None, "none"])
+def test_score_says_that_rows_without_an_answer_count_as_wrong(sentinel: Any) -> None:
+    fitted = model(sentinel=sentinel).fit(X, Y)
+    answered = fitted.answers(X)
+    right = answered & (fitted.estimator_.predict(X) == Y)
+    with pytest.warns(UserWarning, match="score counts rows without an answer as wrong"):
+        assert fitted.score(X, Y) == right.mean()
+    with pytest.warns(UserWarning, match="without an answer"):
+        assert fitted.score(X, Y, sample_weight=right) == 1.0
+
+
 def test_a_sentinel_that_is_a_class_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="sentinel=2 is one of the classes"):
         model(sentinel=2).fit(X, Y)
@@ -95,6 +106,7 @@ def test_a_frozen_model_certifies_on_all_rows() -> None:
     assert not SelectiveClassifier(FrozenEstimator(trained)).fit(X[1000:], other).answers(X).any()
 
 
+@pytest.mark.filterwarnings("ignore:score counts rows without an answer")
 def test_it_can_be_cloned_searched_and_put_into_a_pipeline() -> None:
     assert clone(model(xi=0.3)).get_params()["xi"] == 0.3
     assert model().set_params(estimator__C=0.1).estimator.C == 0.1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Tally, certify_recall
+from pacbound import Tally, calibrate, certify_recall, certify_shield
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.forms import allowed_rate
@@ -130,3 +130,14 @@ def test_counts_that_cannot_be_are_refused(counts: dict[str, Any], message: str)
     document["claim"]["tables"][0]["counts"] = counts
     with pytest.raises(CertificateError, match=message):
         certificate_from_dict(document)
+
+
+def test_an_outcome_that_is_its_own_score_is_asked_about() -> None:
+    """Named columns are refused; of arrays only the values are known."""
+    ill = (np.arange(400) % 4 == 0).astype(float)
+    with pytest.warns(UserWarning, match="score and positive are equal in every row"):
+        assert certify_recall(ill, ill, target=0.9, delta=0.05).certified
+    with pytest.warns(UserWarning, match="score and unsafe are equal"):
+        certify_shield(ill, ill == 1, xi=0.1, delta=0.05)
+    with pytest.warns(UserWarning, match="confidence and correct are equal"):
+        calibrate(ill, ill, delta=0.05)

@@ -10,10 +10,12 @@ columns leave their engine.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,7 @@ from pacbound.tally.columns import (
     Integers,
     Rows,
     Slot,
+    as_array,
     batch_scores,
     refuse_spark_column,
     require_whole_text,
@@ -275,7 +278,23 @@ def count_rows(
     own, counted = _count_rows(question, given, data, kept)
     if own.lost_is is not None:
         _require_rollouts(own, given, data)
+    if data is None:
+        _ask_about_outcome_as_score(given)
     return own, counted
+
+
+_SCORES, _FLAGS = {"score", "confidence"}, {"positive", "unsafe", "correct"}
+
+
+def _ask_about_outcome_as_score(given: Mapping[str, Any]) -> None:
+    """Say where two arrays hold the same, which named columns may not."""
+    arrays = {name: as_array(given[name], name) for name in (*_SCORES, *_FLAGS) if name in given}
+    for score, flag in product(_SCORES & arrays.keys(), _FLAGS & arrays.keys()):
+        if np.array_equal(arrays[score], arrays[flag]) and len(np.unique(arrays[flag])) > 1:
+            warnings.warn(
+                f"{score} and {flag} are equal in every row: is the outcome taken for its score?",
+                stacklevel=2,
+            )
 
 
 def _require_rollouts(question: Question, given: Mapping[str, Any], data: Any) -> None:

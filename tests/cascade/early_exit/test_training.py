@@ -466,3 +466,10 @@ def test_an_optimizer_that_is_made_already_is_refused_with_what_to_pass() -> Non
         )
     with pytest.raises(InvalidTypeError, match="optimizer gave a list"):
         train_heads(network, [batch], epochs=1, optimizer=list)  # type: ignore[arg-type]
+
+
+def test_a_matrix_of_labels_is_refused_with_what_to_do() -> None:
+    x, y = rows().tensors
+    several = torch.nn.functional.one_hot(y, 3).float()
+    with pytest.raises(InvalidValueError, match=r"shape \(40, 3\).*train and certify a network"):
+        train_heads(network(), [(x, several)], epochs=1, optimizer=SGD)

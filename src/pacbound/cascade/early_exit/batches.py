@@ -179,6 +179,13 @@ def _checked_labels(labels: Any) -> Tensor | None:
 
 def require_a_label_each(labels: Tensor, rows: int) -> None:
     """Raise unless there are as many labels as rows."""
+    if labels.ndim == 2 and len(labels) == rows:
+        raise InvalidValueError(
+            f"a batch has labels of shape {tuple(labels.shape)}: expected the number of one class "
+            f"for each row, of shape ({rows},). Where a row has several labels, each is a task of "
+            "its own: train and certify a network for each, with labels[:, k]. For classes in "
+            "columns pass labels.argmax(dim=1)."
+        )
     if labels.ndim != 1 or len(labels) != rows:
         raise InvalidValueError(
             f"a batch of {rows} rows has labels of shape {tuple(labels.shape)}: expected ({rows},)."

@@ -27,7 +27,14 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from pacbound.atomic_files import atomic_file
-from pacbound.cascade.early_exit.batches import Batch, batches, inputs_and_labels, moved
+from pacbound.cascade.early_exit.batches import (
+    Batch,
+    batches,
+    inputs_and_labels,
+    moved,
+    require_a_label_each,
+    row_count,
+)
 from pacbound.cascade.early_exit.inference import require_classes
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -272,6 +279,7 @@ class _Branch:
             inputs, labels = inputs_and_labels(batch)
             if labels is None:
                 raise InvalidValueError("A batch has no labels: expected (inputs, labels).")
+            require_a_label_each(labels, row_count(inputs))
             logits = self._logits(moved(inputs, self.network.device))
             require_classes(logits, len(labels))
             loss = nn.functional.cross_entropy(logits, labels.to(self.network.device))
