@@ -5,7 +5,6 @@ package reads it to know what there is, and loads a name when it is first used.
 from pacbound.calibration.calibrator import PACCalibrator as PACCalibrator
 from pacbound.calibration.metrics import expected_calibration_error as expected_calibration_error
 from pacbound.calibration.metrics import induced_calibration_error as induced_calibration_error
-from pacbound.calibration.strata import stratify as stratify
 from pacbound.cascade import AsyncCascade as AsyncCascade
 from pacbound.cascade import BatchSession as BatchSession
 from pacbound.cascade import Cascade as Cascade

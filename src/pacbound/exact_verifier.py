@@ -2553,7 +2553,6 @@ DIFFER_IDS = {
     "own": "answers-that-differ-in-groups exits-at-own-threshold",
 }
 DRAWN_IDS = {
-    "strata": "strata-beforehand strata-shares",
     "weights": "exact-weights same-labels-given-inputs one-seed",
     "clusters": "claim-per-cluster one-seed",
     "clusters-bounded": "claim-per-row-of-clusters one-seed",
@@ -2662,8 +2661,6 @@ exact-weights: The weights are exactly proportional to the density of the target
   rows, depend on inputs only, and nowhere exceed the bound, which was fixed beforehand. Estimated
   weights carry no guarantee.
 same-labels-given-inputs: Labels given inputs are distributed alike in both.
-strata-beforehand: How many rows of each bin were labelled was fixed before any label was seen, and
-  the rows of a bin were chosen by a key alone.
 graded-by-coins: Answers were graded. The grade of an answer, as a share of the scale, is the chance
   that its coin calls it right. So what is said here of accuracy or of wrong answers holds for the
   mean quality, as graded, and what is said of labels holds for grades. A missing grade counts as
@@ -2718,7 +2715,6 @@ claim-per-cluster: One row was drawn from each cluster, so the claim is about a 
 claim-per-cluster-with-trials: One row of the kind that the claim counts (of a recall, one positive)
   was drawn from each cluster that has any, so the claim is about a random row of this kind of a
   random cluster that has one: a cluster with many weighs no more than one with few.
-strata-shares: Shares of rows, and averages over rows, are those of the labels bought, not of use.
 """
 
 
@@ -2815,9 +2811,7 @@ def _require_drawn(drawn: Part, n: int) -> None:
         bound = None
     else:
         bound = drawn.count("bound", 1) if by == "clusters" else drawn.get("bound", float)
-    if by == "strata":
-        fits = seed is None and bound is None and n == rows
-    elif by == "weights":
+    if by == "weights":
         fits = seed is not None and bound is not None and bound > 0 and n <= rows
     else:
         most, trials = _most_drawn(drawn, units, rows)

@@ -26,7 +26,6 @@ from pacbound.tally.questions.question import Scope
 
 DOCS = Path(__file__).parents[2] / "docs"
 DRAWS = [
-    Drawn("strata", 3, 3),
     Drawn("weights", 3, 3, 0, 1.0),
     Drawn("clusters", 3, 3, 0),
     Drawn("clusters", 3, 3, 0, 2.0),

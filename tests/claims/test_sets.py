@@ -276,7 +276,7 @@ def test_the_command_line_certifies_shows_verifies_and_draws(table: Path, tmp_pa
         in (strange.output)
     )
     shown = run(app, ["show", output])
-    assert "Sets by threshold" in shown.output
+    assert "Prediction sets of which at most 20 % miss the label" in shown.output
     assert "No row was used for training" in shown.output
     page = tmp_path / "page.html"
     assert run(app, ["report", output, "-o", str(page)]).exit_code == 0

@@ -107,7 +107,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         0,
     ),
     "tally calibration": (("tally", "calibration", ROWS, *JUDGED, "-o", "new.tally.json"), 0),
-    "stratify": (("stratify", ROWS, "--confidence", "c", "--labels", "20", "-o", "few.csv"), 0),
     "plan rate": (
         ("plan", "rate", "--target", "0.02", "--expected", "0.01", "--delta", "0.01"),
         0,

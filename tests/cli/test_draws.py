@@ -1,6 +1,5 @@
-"""`--clusters`, `--weights` and `pacbound stratify` on the command line."""
+"""`--clusters` and `--weights` on the command line."""
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacbound import Tally, calibrate, load_certificate, stratify
+from pacbound import load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -148,8 +147,6 @@ def test_typing_a_command_again_draws_the_same_rows(pacbound: Run, rows: Path) -
         (("--clusters", "patient", "--cluster-bound", 2), "more than cluster_bound=2"),
         (("--clusters", "nobody"), "no column 'nobody'"),
         (("--seed", 4), "nothing says by what"),
-        (("--strata", "7"), "other bins than those"),
-        (("--strata", "x"), "not a list of numbers"),
     ],
 )
 def test_a_draw_that_cannot_be_ends_with_2(
@@ -171,46 +168,6 @@ def test_a_missing_cluster_ends_with_2_and_names_file_and_row(pacbound: Run, row
     done = pacbound("calibrate", rows, *named, "--clusters", "patient", code=2)
     assert f"{rows}: " in done.stderr
     assert "patient[4]" in done.stderr
-
-
-def test_stratify_writes_the_rows_to_label_and_they_are_certified(
-    pacbound: Run, rows: Path
-) -> None:
-    done = pacbound(
-        "stratify", rows, "--confidence", "c", "--labels", 200, "--n-bins", 5, "-o", "ask.csv"
-    )
-    assert "200 of 900 rows to label" in done.stdout
-    chosen = stratify(COLUMNS["c"], labels=200, n_bins=5)
-    written = (rows.parent / "ask.csv").read_text().splitlines()
-    assert written[0].split(",") == [*COLUMNS, "pac_row"]
-    assert [int(line.split(",")[-1]) for line in written[1:]] == chosen.tolist()
-    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05, "--n-bins", 5)
-    said = pacbound("calibrate", "ask.csv", *named, "--strata", 5, "-o", "c.json").stdout
-    assert "Mean width" not in said
-    expected = calibrate(
-        COLUMNS["c"][chosen], COLUMNS["ok"][chosen], delta=0.05, n_bins=5, strata=5
-    )
-    assert load_certificate(rows.parent / "c.json").claim() == expected.claim()
-
-
-def test_stratify_says_to_programs_what_it_chose(pacbound: Run, rows: Path) -> None:
-    done = pacbound(
-        "stratify", rows, "--confidence", "c", "--labels", 50, "--edges", "0,0.5,0.9,1", "-o",
-        "ask.csv", "--json",
-    )  # fmt: skip
-    said = json.loads(done.stdout)
-    assert sum(said["to_label"]) == 50
-    tally = Tally.count(
-        "calibration", confidence=COLUMNS["c"], correct=COLUMNS["ok"], edges=[0, 0.5, 0.9, 1]
-    )
-    assert said["pool"] == tally.dense().sum(axis=2)[0].tolist()
-
-
-def test_stratify_refuses_what_is_no_score_and_writes_nothing(pacbound: Run, rows: Path) -> None:
-    done = pacbound("stratify", rows, "--confidence", "fast", "--labels", 0, "-o", "a.csv", code=2)
-    assert "labels" in done.stderr
-    pacbound("stratify", rows, "--confidence", "patient", "--labels", 5, "-o", "a.csv", code=2)
-    assert not (rows.parent / "a.csv").exists()
 
 
 def test_names_that_are_spelt_otherwise_are_told_by_their_digest(pacbound: Run, rows: Path) -> None:

@@ -103,26 +103,6 @@ def test_rows_of_a_cascade_go_out_and_their_labels_come_back(pacbound: Run, fold
     assert not (folder / "three.json").exists()
 
 
-def test_rows_that_were_chosen_by_strata_come_back_with_labels(pacbound: Run, folder: Path) -> None:
-    pacbound("stratify", "bare.csv", "--confidence", "c", "--labels", 100, "--n-bins", 5, *GERMAN,
-             "-o", "ask.csv")  # fmt: skip
-    rows = [int(line.split(";")[3]) for line in (folder / "ask.csv").read_text().splitlines()[1:]]
-    back = pa.table({"pac_row": rows, "y": LABEL[rows]})
-    pq.write_table(back, folder / "some.parquet")
-    strata = ("--n-bins", 5, "--strata", 5)
-    pacbound("calibrate", "ask.csv", "--labels", "some.parquet", *CERTIFY["calibrate"], *strata,
-             *GERMAN, "-o", "cal.json")  # fmt: skip
-    found = load_certificate(folder / "cal.json")
-    direct = calibrate(
-        PERCENT[rows] / 100, FAST[rows] == LABEL[rows], delta=0.05, n_bins=5, strata=5
-    )
-    assert found.counts_digest == direct.counts_digest
-    done = pacbound("calibrate", "bare.csv", "--labels", "some.parquet", *CERTIFY["calibrate"],
-                    *strata, *GERMAN, "-o", "no.json", code=2)  # fmt: skip
-    assert "counted from the file that it wrote" in done.stderr
-    assert not (folder / "no.json").exists()
-
-
 def test_answers_to_a_session_are_in_one_file(pacbound: Run, folder: Path) -> None:
     label = ("label", "bare.csv", "--confidence", "c", "--prediction", "p,q", "--session", "s.json")
     (folder / "two").mkdir()
@@ -196,8 +176,6 @@ def test_edges_of_equal_mass_come_from_the_rows_or_from_a_pool(pacbound: Run, fo
         assert "may not fix the edges" in done.stderr
     done = pacbound("calibrate", "rows.csv", *CERTIFY["calibrate"], "--pool", "pool.csv", code=2)
     assert "pass edges='equal-mass'" in done.stderr
-    done = pacbound("calibrate", "rows.csv", *options, "--strata", 4, code=2)
-    assert "edges taken from the counted scores do not go with strata" in done.stderr
 
 
 BAD: dict[str, tuple[tuple[Any, ...], str]] = {

@@ -81,7 +81,6 @@ correct = "ok"
 delimiter = ";"
 scale = 100
 n_bins = 2
-strata = 2
 
 [alike]
 claim = "differ"
@@ -129,7 +128,7 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
         score, unsafe, xi=0.3, delta=0.01, weights=weight, weight_bound=2, seed=0
     )
     assert bundle["shifted"].claim_digest == shifted.claim_digest
-    percent = calibrate([0.4, 0.9] * 50, [0, 1] * 50, n_bins=2, strata=2, delta=0.01)
+    percent = calibrate([0.4, 0.9] * 50, [0, 1] * 50, n_bins=2, delta=0.01)
     assert bundle["percent"].claim_digest == percent.claim_digest
     alike = certify_cascade(
         score, np.column_stack([models["fast"], models["slow"]]), xi=0.3, delta=0.01, claim="differ"

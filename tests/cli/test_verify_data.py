@@ -19,7 +19,6 @@ CERTIFY = {
     "clusters": "calibrate --confidence c --correct ok --clusters who --seed 3",
     "bounded": "shield --score c --unsafe bad --xi 0.5 --clusters who --cluster-bound 9",
     "weights": "recall --score c --positive ok --target 0.5 --weights w --weight-bound 4",
-    "strata": "calibrate --confidence c --correct ok --n-bins 5 --strata 5",
     "abstention": "abstain --confidence c --correct ok --xi 0.4",
     "abstention-pool": "abstain --confidence c --correct ok --xi 0.4 --pool pool.csv",
     "cascade": "cascade --confidence c --prediction fast,slow --label y --xi 0.2",
@@ -81,7 +80,7 @@ def change_a_row(rows: Path, change: int) -> Path:
 FEW = ["calibration", "abstention", "cascade", "cascade-groups", "shield", "recall"]
 
 
-@pytest.mark.parametrize("name", standing_for(CERTIFY, [*FEW, *DRAWN, "strata"], rest="slow"))
+@pytest.mark.parametrize("name", standing_for(CERTIFY, [*FEW, *DRAWN], rest="slow"))
 def test_the_data_of_a_certificate_have_its_counts(pacbound: Run, rows: Path, name: str) -> None:
     verb, *options = CERTIFY[name].split()
     pacbound(verb, "rows.csv", *options, "--delta", 0.05, "-o", "c.json")

@@ -459,7 +459,6 @@ def test_a_table_of_more_than_2_to_the_53_rows_is_refused_by_both(more: int, ref
     [
         Drawn("clusters", rows=700, units=500, seed=1),
         Drawn("weights", rows=700, units=700, seed=1, bound=2.0),
-        Drawn("strata", rows=500, units=500),
     ],
 )
 def test_no_rows_of_forks_are_drawn(drawn: Drawn) -> None:

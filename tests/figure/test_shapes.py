@@ -7,7 +7,6 @@ import pytest
 from tests.figure.conftest import SHAPES, shares
 
 from pacbound.figure import Boxes, Dots, Figure, Level, Line, Range, Steps, Upright
-from pacbound.figures.bins import Bins, intervals_by_bin
 
 REFUSED = [name for name in SHAPES if "refused" in name or "no positives" in name]
 
@@ -82,11 +81,6 @@ def test_bins_without_rows_are_shown_between_bins_with_rows() -> None:
     table = SHAPES["bins"].table()
     assert table.head == ["Bin", "Rows", "Right", "Share right", "At least", "At most"]
     assert table.rows[0] == ["0.2 to 0.4", "10", "3", "0.3000", "0.0500", "0.7000"]
-
-
-def test_rows_that_were_chosen_per_bin_have_no_panel() -> None:
-    bins = Bins([0.0], [1.0], [9], [9], [0.66], [1.0])
-    assert len(intervals_by_bin(bins, row_shares=False).panels) == 1
 
 
 def test_several_fast_models_have_a_panel_and_columns_of_their_own() -> None:

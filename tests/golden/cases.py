@@ -33,7 +33,6 @@ from pacbound import (
     induced_calibration_error,
     plan_from_pilot,
     planned_looks,
-    stratify,
     trials_needed,
 )
 from pacbound.claims.certificate import Certificate
@@ -275,7 +274,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "monitor": _monitored,
     "plan-from-pilot": _planned_from_a_pilot,
     "planned-looks": _looks,
-    "stratify": lambda: stratify(images().confidence, labels=60, n_bins=6, seed=4).tolist(),
     "trials-needed": lambda: [
         list(trials_needed(0.05, 0.025, delta=0.01)),
         list(trials_needed(0.02, 0.01, delta=1e-3)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc
 
-from pacbound import calibrate, certify_cascade, certify_shield, stratify
+from pacbound import calibrate, certify_cascade, certify_shield
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 
 DELTA = 0.05
@@ -173,29 +173,38 @@ def test_the_largest_weight_seen_is_not_a_bound() -> None:
     assert _is_broken(broken, runs)
 
 
-def test_intervals_from_stratified_labels_hold_for_every_bin() -> None:
+def _as_many_of_each(bins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """At most 100 rows of each bin, chosen before any label is seen."""
+    order = rng.permutation(len(bins))
+    return np.concatenate([order[bins[order] == bin_][:100] for bin_ in range(4)])
+
+
+def test_intervals_from_labels_chosen_bin_by_bin_hold_for_every_bin() -> None:
     runs, wrong = 400, 0
     truth = np.array([0.5, 0.6, 0.9, 0.97])
     for run in range(runs):
         rng = np.random.default_rng([15, run])
         bins = rng.choice(4, size=3000, p=[0.02, 0.03, 0.15, 0.8])
         scores = (bins + rng.uniform(0.01, 0.99, size=3000)) / 4
-        rows = stratify(scores, labels=400, n_bins=4, seed=run)
+        rows = _as_many_of_each(bins, rng)
         right = rng.random(len(rows)) < truth[bins[rows]]
-        made = calibrate(scores[rows], right, delta=DELTA, n_bins=4, strata=4)
-        held = (made.bins.lower <= truth) & (truth <= made.bins.upper)
-        wrong += not held.all()
-        assert (made.bins.trials >= 25).all()
+        made = calibrate(scores[rows], right, delta=DELTA, groups=bins[rows], n_bins=1)
+        held = [
+            made.tables[str(bin_)].lower[0] <= rate <= made.tables[str(bin_)].upper[0]
+            for bin_, rate in enumerate(truth)
+        ]
+        wrong += not all(held)
+        assert (made.trials >= 25).all()
     assert _holds(wrong, runs)
 
 
-def test_stratified_rows_break_a_claim_on_other_bins() -> None:
-    """Why calibrate asks which bins rows were chosen by: one bin over all weighs them wrongly."""
+def test_rows_chosen_bin_by_bin_break_a_claim_on_all_rows() -> None:
+    """Why the bins are the groups: one bin over all weighs the rows wrongly."""
     runs, wrong = 200, 0
     for run in range(runs):
         rng = np.random.default_rng([16, run])
         bins = rng.choice(4, size=3000, p=[0.02, 0.03, 0.15, 0.8])
-        rows = stratify((bins + 0.5) / 4, labels=400, n_bins=4, seed=run)
+        rows = _as_many_of_each(bins, rng)
         right = rng.random(len(rows)) < np.array([0.5, 0.6, 0.9, 0.97])[bins[rows]]
         made = calibrate((bins[rows] + 0.5) / 4, right, delta=DELTA, n_bins=1)
         low, high = made.interval(0.5)

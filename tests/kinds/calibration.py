@@ -104,9 +104,6 @@ KIND = Kind(
         "calibration": _made,
         "calibration-groups": _grouped,
         "calibration-equal-mass": _equal_mass,
-        "calibration-strata": lambda: calibrate(
-            data=Tally.count("calibration", **drawn_columns(400), strata=4), delta=0.01
-        ),
         "calibration-weights": lambda: calibrate(
             data=Tally.count(
                 "calibration",
@@ -118,7 +115,7 @@ KIND = Kind(
             delta=0.01,
         ),
     },
-    layouts=("calibration-groups", "calibration-strata"),
+    layouts=("calibration-groups",),
     random=_random,
     trials=2630,
     use=lambda: Use(watched(), _rows),

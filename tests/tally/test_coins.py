@@ -86,7 +86,7 @@ def test_the_toss_never_falls_as_the_difference_rises() -> None:
 
 
 def test_coins_share_nothing_with_the_other_streams() -> None:
-    purposes: Any = ("coin", "row", "cluster", "stratum", "name")
+    purposes: Any = ("coin", "row", "cluster", "name")
     streams = [uniforms(keyed_numbers(0, one, IDS)[:, 0]) for one in purposes]
     apart = np.corrcoef(streams) - np.eye(len(purposes))
     assert np.abs(apart).max() < 0.2

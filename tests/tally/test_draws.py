@@ -158,7 +158,6 @@ def test_only_rows_that_are_drawn_need_a_score() -> None:
         ({"row_ids": PATIENT, "seed": 1}, "nothing says by what"),
         ({"clusters": PATIENT, "weight_bound": 3}, "be combined with clusters"),
         ({"weights": WEIGHT, "weight_bound": 3, "cluster_bound": 3}, "be combined with weights"),
-        ({"strata": 20, "seed": 1}, "be combined with strata"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(given: dict[str, Any], message: str) -> None:
@@ -188,7 +187,6 @@ def _with(column: np.ndarray, row: int, value: Any) -> np.ndarray:
         ),
         ({"row_ids": PATIENT}, r"row_ids holds '[0-9]+' [0-9]+ times, first in rows"),
         ({"row_ids": np.arange(ROWS) // 3}, r"holds '[0-9]+' 3 times, .*\(200 such ids\)"),
-        ({"strata": 20, "row_ids": PATIENT}, r"row_ids holds '[0-9]+' [0-9]+ times, first in rows"),
         ({"weights": WEIGHT, "weight_bound": 2.5}, "above weight_bound=2.5"),
         ({"weights": _with(WEIGHT, 3, -1.0), "weight_bound": 3}, r"weights\[3\] is -1"),
         ({"weights": _with(WEIGHT, 3, np.nan), "weight_bound": 3}, r"weights\[3\] is nan"),
@@ -204,7 +202,6 @@ def _with(column: np.ndarray, row: int, value: Any) -> np.ndarray:
             {"weights": WEIGHT, "weight_bound": 3, "row_ids": PATIENT},
             r"row_ids holds '[0-9]+' [0-9]+ times, first in rows",
         ),
-        ({"strata": 19}, "other bins than those"),
         ({"clusters": PATIENT, "edges": "equal-mass"}, "do not go with clusters"),
     ],
 )
@@ -220,11 +217,6 @@ def test_an_unknown_argument_is_refused_with_the_one_that_was_meant() -> None:
         calibrate(CONFIDENCE, CORRECT, delta=0.1, cluster=PATIENT)  # type: ignore[call-arg]
     with pytest.raises(InvalidTypeError, match="Did you mean n_bins"):
         calibrate(CONFIDENCE, CORRECT, delta=0.1, n_bin=3)  # type: ignore[call-arg]
-
-
-def test_strata_are_for_calibration_alone() -> None:
-    with pytest.raises(InvalidTypeError, match="strata is about calibration"):
-        certify_shield(CONFIDENCE, CORRECT, xi=0.5, delta=0.1, strata=20)
 
 
 def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
@@ -299,7 +291,6 @@ def test_rows_that_were_drawn_in_different_ways_do_not_add() -> None:
         Tally.count("calibration", **_half(BY_PATIENT, 1) | {"seed": 1}),
         Tally.count("calibration", **_half(BY_PATIENT, 1), cluster_bound=50),
         Tally.count("calibration", **_half(BY_WEIGHT, 1)),
-        Tally.count("calibration", **_half(COLUMNS, 1), strata=20),
     ):
         with pytest.raises(InvalidValueError, match="drawn in different ways"):
             drawn + other
@@ -312,7 +303,6 @@ def test_rows_that_were_drawn_in_different_ways_do_not_add() -> None:
         {**BY_PATIENT, "cluster_bound": 30, "seed": 9},
         BY_WEIGHT,
         {**BY_WEIGHT, "row_ids": np.arange(ROWS)},
-        {**COLUMNS, "strata": 20},
     ],
 )
 def test_a_drawn_tally_survives_its_file(given: dict[str, Any], tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_another_seed_or_purpose_gives_other_numbers() -> None:
     found = [
         keyed_numbers(seed, purpose, names).tolist()
         for seed in (0, 1)
-        for purpose in ("cluster", "row", "stratum")
+        for purpose in ("cluster", "row", "coin")
     ]
     assert len({str(numbers) for numbers in found}) == len(found)
 

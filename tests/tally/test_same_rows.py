@@ -24,7 +24,6 @@ from pacbound import (
     certify_shield,
     design_cascade,
     expected_calibration_error,
-    stratify,
 )
 from pacbound.baselines import TemperatureScaling
 from pacbound.errors import InvalidValueError
@@ -76,7 +75,6 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "labels of a session": lambda there: LabelSession(
         FRAME["s"], np.tile([0, 1], (N, 1)), classes=[0, 1], **TWO
     ).tell(pd.Series(range(N), index=FRAME.index), there["y"]),
-    "strata": lambda there: stratify(FRAME["s"], labels=5, row_ids=there.index.to_series()),
     "error": lambda there: expected_calibration_error(FRAME["s"], there["ok"]),
     "monitor": lambda there: Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.1).update(
         {"confidence": FRAME["s"], "correct": there["ok"]}

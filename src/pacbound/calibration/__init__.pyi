@@ -8,6 +8,5 @@ from pacbound.calibration.reliability import AccuracyConfidenceBand as AccuracyC
 from pacbound.calibration.reliability import AccuracyConfidenceCurve as AccuracyConfidenceCurve
 from pacbound.calibration.reliability import accuracy_confidence_band as accuracy_confidence_band
 from pacbound.calibration.reliability import accuracy_confidence_curve as accuracy_confidence_curve
-from pacbound.calibration.strata import stratify as stratify
 
 __all__: list[str]

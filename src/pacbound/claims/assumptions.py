@@ -181,10 +181,6 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "Estimated weights carry no guarantee."
     ),
     "same-labels-given-inputs": "Labels given inputs are distributed alike in both.",
-    "strata-beforehand": (
-        "How many rows of each bin were labelled was fixed before any label was seen, and the "
-        "rows of a bin were chosen by a key alone."
-    ),
     "graded-by-coins": (
         "Answers were graded. The grade of an answer, as a share of the scale, is the chance that "
         "its coin calls it right. So what is said here of accuracy or of wrong answers holds for "
@@ -287,9 +283,6 @@ MEANINGS: Final[Mapping[str, str]] = {
         "each cluster that has any, so the claim is about a random row of this kind of a random "
         "cluster that has one: a cluster with many weighs no more than one with few."
     ),
-    "strata-shares": (
-        "Shares of rows, and averages over rows, are those of the labels bought, not of use."
-    ),
 }
 
 ASSUMED: Final[Mapping[str, str]] = {**CONDITIONS, **MEANINGS}
@@ -327,8 +320,6 @@ def assumed_of_groups(ids: Iterable[str], scope: Scope) -> tuple[str, ...]:
 
 def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
     """The names of what is assumed, where rows were drawn as `drawn` says."""
-    if drawn.by == "strata":
-        return (*ids, "strata-beforehand", "strata-shares")
     if drawn.by == "weights":
         weighted = (f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids)
         return (*weighted, "exact-weights", "same-labels-given-inputs", "one-seed")
@@ -368,7 +359,7 @@ def in_plain_words(
 def _like_these(drawn: Drawn | None, rows: str) -> str:
     """What a claim is about, as a plain sentence begins."""
     begin = "on data like these" if rows == "rows" else "in runs like these"
-    if drawn is None or drawn.by == "strata":
+    if drawn is None:
         return begin
     if drawn.by == "weights":
         return "on data as the weights describe it"
@@ -397,8 +388,6 @@ _CLAIM_PER = {
 
 def described_draw(drawn: Drawn, n: int) -> list[str]:
     """The lines of a summary of n rows that say what the claim is about."""
-    if drawn.by == "strata":
-        return ["Rows were chosen per bin (strata): averages over rows would not be those of use."]
     said = _WORDS[drawn.by, bool(drawn.among), drawn.bound is None].format(**_numbers(drawn, n))
     return [said, *_other_rows(drawn)]
 
@@ -445,7 +434,7 @@ def rows_to_take_in(drawn: Drawn | None) -> str | None:
     """What a monitor must be fed where the claim is about rows that were drawn; None if about all
     rows in use, as they come.
     """
-    if drawn is None or drawn.by == "strata":
+    if drawn is None:
         return None
     said = _TO_TAKE_IN[drawn.by, bool(drawn.among), drawn.bound is None]
     return said.format(**_numbers(drawn, 0))

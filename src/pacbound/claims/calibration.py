@@ -68,7 +68,6 @@ from pacbound.tally.grids import (
     AtomBins,
     Bins,
     DyadicGrid,
-    EqualWidthBins,
     bins_for,
     equal_mass_edges,
     grid_from_dict,
@@ -423,17 +422,13 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         return found
 
     def recounting(self, certificate: CalibrationCertificate) -> dict[str, Any]:
-        """The bins, and the strata that rows were chosen by."""
+        """The bins."""
         if certificate.scope not in ("top", "groups"):
             raise InvalidTypeError(
                 f"The tables of this certificate are for {certificate.scope}, which no table of "
                 "columns has: fit PACCalibrator on the data again, and compare `counts_digest`."
             )
-        grid, drawn = certificate.grid, certificate.draw
-        if drawn is None or drawn.by != "strata":
-            return {"edges": grid}
-        strata = grid.n_cells if isinstance(grid, EqualWidthBins) else grid.edges.tolist()
-        return {"edges": grid, "strata": strata}
+        return {"edges": certificate.grid}
 
     def work(self, values: Values) -> float:
         """About how long the intervals take."""
@@ -750,34 +745,25 @@ def _notes(certificate: CalibrationCertificate) -> Iterable[Sentence]:
             "[0, 1].",
             {"empty": count(size - held), "bins": count(size)},
         )
-    if _has_mean(certificate):
-        width = _widths(certificate)[0]
-        yield Sentence(
-            "Mean width of the interval over the rows: {width}.", {"width": f"{width:.4f}"}
-        )
-        if certificate.side == "both":
-            clusters = certificate.draw is not None and certificate.draw.by == "clusters"
-            unit = "clusters" if clusters else "rows"
-            yield from wide_intervals(width, certificate.n, held, unit)
+    width = _mean_width(certificate)
+    yield Sentence("Mean width of the interval over the rows: {width}.", {"width": f"{width:.4f}"})
+    if certificate.side == "both":
+        clusters = certificate.draw is not None and certificate.draw.by == "clusters"
+        unit = "clusters" if clusters else "rows"
+        yield from wide_intervals(width, certificate.n, held, unit)
     yield Sentence(
         "An interval is about the average over its bin, not about one input. delta is the chance "
         "that any interval is wrong, not a rate of wrong predictions."
     )
 
 
-def _has_mean(certificate: CalibrationCertificate) -> bool:
-    """Whether how many rows a bin has says something about use."""
-    return certificate.draw is None or certificate.draw.by != "strata"
-
-
-def _widths(certificate: CalibrationCertificate) -> tuple[float, float, float]:
-    """The mean width of the interval over the rows, the widest and the narrowest."""
+def _mean_width(certificate: CalibrationCertificate) -> float:
+    """The mean width of the interval over the rows."""
     seen = certificate.trials > 0
     if not seen.any():
-        return 1.0, 1.0, 1.0
+        return 1.0
     width = (certificate.upper - certificate.lower)[seen]
-    mean = np.average(width, weights=certificate.trials[seen])
-    return float(mean), float(width.max()), float(width.min())
+    return float(np.average(width, weights=certificate.trials[seen]))
 
 
 def _figure(
@@ -800,5 +786,4 @@ def _figure(
         across=f"Probability of label {group} (0 to 1)" if of_label else "Confidence (0 to 1)",
         up=f"Label {group} (share of rows)" if of_label else "Accuracy (share right)",
         side=certificate.side,
-        row_shares=_has_mean(certificate),
     )

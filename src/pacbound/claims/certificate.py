@@ -126,7 +126,7 @@ class Certificate:
     provenance : Provenance
         Where the certificate comes from.
     draw : Drawn or None
-        How the rows were drawn from others, by clusters, weights or strata; None if all rows of the
+        How the rows were drawn from others, by clusters or weights; None if all rows of the
         data were counted as they are.
     graded : Graded or None
         How outcomes were graded and tossed by coins; None where they are right or wrong.

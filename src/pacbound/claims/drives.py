@@ -457,7 +457,7 @@ def certify_drives(
         A frame (pandas, Polars, PyArrow), a path, several paths in the order driven, or a Tally.
         Frames of DuckDB and Spark have no order, and are refused.
     **rows
-        How rows are read, see `RowOptions`. Rollouts are not drawn: no clusters, weights, strata.
+        How rows are read, see `RowOptions`. Rollouts are not drawn: no clusters, no weights.
 
     Returns
     -------

@@ -73,7 +73,7 @@ class DrawnForm(Form):
         """Its keys."""
         nullable: Json = {"type": ["number", "null"]}
         shapes = {
-            "by": {"enum": ["clusters", "weights", "strata"]},
+            "by": {"enum": ["clusters", "weights"]},
             "seed": {"anyOf": [*SEED_SCHEMA["anyOf"], {"type": "null"}]},
             "bound": nullable,
             "rows": {"type": "integer", "minimum": 0},

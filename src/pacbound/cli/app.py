@@ -24,7 +24,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "plan": "How many labels a claim will take.",
         "label": "Label the rows of a cascade that matter, and stop any time.",
         "to-label": "Write the rows of a cascade whose label matters.",
-        "stratify": "Choose rows to label, as many in every bin.",
         "design": "Choose a cascade among many models, and certify it.",
         "cost": "An upper bound on what a certified cascade costs.",
         "batch": "Answer a table of records, asking the slow model little.",
@@ -66,7 +65,7 @@ _ABOUT = {"--model", "--dataset", "--owner", "--note"}
 # Commands whose own commands are made from claims, and what makes them.
 _FROM_CLAIMS = {"tally": "tallying", "certify": "certifying_tallies"}
 # Commands that are not in the file of their name.
-_FILES = {"to_label": "stratify", "judge": "together"}
+_FILES = {"judge": "together"}
 
 _STYLE: dict[str, Any] = {
     "add_completion": False,

@@ -271,19 +271,18 @@ def _named(claim: Claim[Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     """The options about rows: which classes there are, where predictions are compared with labels;
-    how outcomes are graded, where they may be; strata, where rows are counted in bins.
+    how outcomes are graded, where they may be.
     """
     compared = [column for column in claim.question.columns if column.holds == "class"]
     several = any(column.several for column in compared)
     classes = () if len(compared) < 2 else RELATED if several else CLASSES
     if any(column.holds == "flag" for column in claim.question.columns):
         classes = tuple(dict.fromkeys((*POSITIVE, *classes)))
-    strata = ("strata",) if "n_bins" in claim.counts_by else ()
     graded = GRADED if claim.question.tosses else ()
     joins = JOINED_BY if claim.question.joins else ()
     if claim.question.in_order:
         return (*PIPED, *COUNTED)
-    return (*joins, *classes, *graded, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
+    return (*joins, *classes, *graded, *DRAWN, "labels", *PIPED, *COUNTED)
 
 
 def _of_column(column: RowColumn) -> Parameter:

@@ -82,7 +82,7 @@ def recounted(
     columns = _columns(certificate, question, said)
     draw: dict[str, Any] = {}
     drawn = certificate.draw
-    if drawn is not None and drawn.by != "strata":
+    if drawn is not None:
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
         # Where tables were joined, the clusters follow from the id.

@@ -57,12 +57,9 @@ class RowChoices:
 
     def options(self) -> dict[str, Any]:
         """What was typed, as the verbs take it."""
-        parsed = {
+        parsed: dict[str, Any] = {
             "classes": names,
             "missing": names,
-            "strata": lambda text: (
-                int(text) if text.strip().isdecimal() else numbers(text, "--strata")
-            ),
             "quality_scale": lambda text: numbers(text, "--quality-scale"),
         }
         return {
@@ -112,16 +109,13 @@ _OWN: dict[str, Any] = {
         help="A file of labels that came back, joined to the rows by its column pac_row; the "
         "label column is in it. May be repeated."
     ),
-    "strata": typer.Option(
-        help="Rows were chosen by `pacbound stratify`: its --n-bins or --edges."
-    ),
     "sample": typer.Option(
         metavar="NAME",
         help="A name for these rows: the deltas of all claims about the same rows add up.",
     ),
     "unrelated_labels": typer.Option("--unrelated-labels", help=DECLARED["unrelated_labels"].help),
 }
-_READ = {"labels": list[str], "strata": str, "sample": str, "format": str}
+_READ = {"labels": list[str], "sample": str, "format": str}
 
 
 def _declared(name: str) -> Any:

@@ -63,7 +63,6 @@ def intervals_by_bin(
     across: str = "Confidence (0 to 1)",
     up: str = "Accuracy (share right)",
     side: Literal["both", "lower", "upper"] = "both",
-    row_shares: bool = True,
 ) -> Figure:
     """A box for each bin, as high as its certified interval, and below it the share of the rows.
 
@@ -77,9 +76,6 @@ def intervals_by_bin(
         The words of both axes.
     side
         Which ends of the intervals are certified.
-    row_shares
-        Whether the share of the rows is drawn; not where rows were chosen per bin, which makes
-        their number say nothing.
 
     Returns
     -------
@@ -119,7 +115,7 @@ def intervals_by_bin(
         marks.append(Dots(middle, share[seen], "seen", "share right, as seen (no guarantee)"))
     y = Axis.around(up, [*lower[seen], *upper[seen], x.low, x.high], within=UNIT, percent=True)
     panels = [Panel(y, marks)]
-    if row_shares and seen.any():
+    if seen.any():
         panels.append(row_shares_below(begin[seen], end[seen], trials[seen] / trials.sum()))
     at = np.flatnonzero(seen).tolist()
     names = bins.names or [f"{a:.4g} to {b:.4g}" for a, b in zip(begin, end, strict=True)]

@@ -156,8 +156,7 @@ class ReliabilityDisplay(Display):
         ax
             The axes to draw on; by default those of a new figure.
         histogram
-            Whether the share of rows in each bin is drawn below; never where rows were chosen per
-            bin (`stratify`), which says nothing about shares.
+            Whether the share of rows in each bin is drawn below.
 
         Returns
         -------

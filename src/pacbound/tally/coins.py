@@ -47,7 +47,7 @@ from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueErro
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import Floats, Integers, Rows, Slot
 
-Purpose = Literal["cluster", "row", "stratum", "coin", "name", "monitor"]
+Purpose = Literal["cluster", "row", "coin", "name", "monitor"]
 
 # Each number is below 2 to the power of this.
 BITS: Final = 64

@@ -256,11 +256,8 @@ class Counting:
             # Labels come later, and make other files of the same rows; so do other groups.
             table = together(self.question.scope, cells, known_by, groups)
             names |= histogram_names(*table)
-        drawn = self.drawn
-        if self.draw.by == "strata":
-            # All rows are counted, though they were chosen before.
-            drawn = Drawn("strata", self.rows, self.rows)
         graded = self.question.graded
+        drawn = self.drawn
         if drawn is not None and self.draw.fresh:
             drawn = replace(drawn, fresh=True)
         require_all_told(drawn, graded, missing=self.question.lacks_labels(cells, counts))

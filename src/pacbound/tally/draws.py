@@ -31,11 +31,6 @@ P(in A and kept) is the integral of w/B over A under p, which is proportional to
 many are kept, they are independent draws from q. B must be known beforehand: the largest weight of
 a sample is too small, and a claim from it may be wrong far more often than delta.
 
-**Strata.** Labels were bought for numbers of rows per bin that were fixed before any label was
-seen, the rows of a bin being chosen by a key alone (see `stratify`). Given which bin each row is
-in, labels within a bin are independent with the bin's own rate. That is all that calibration on
-these very bins needs, and all that holds: shares of rows mean nothing.
-
 **Row ids.** A name for each row, by which the draw knows it in whatever order rows come. Also where
 nothing is drawn: two rows of one id are one row that counts twice, by a merge that doubled it, say,
 and are refused. Within a cluster ids must differ, and without clusters all of them.
@@ -65,11 +60,11 @@ from pacbound.tally.coins import (
     uniforms,
 )
 from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot
-from pacbound.tally.grids import AtomBins, DyadicGrid, bins_for
-from pacbound.tally.questions.question import Question, with_article
+from pacbound.tally.grids import AtomBins
+from pacbound.tally.questions.question import Question
 from pacbound.tally.row_options import DRAWN_BY, options_about
 
-By = Literal["clusters", "weights", "strata"]
+By = Literal["clusters", "weights"]
 # The columns by which rows are drawn here.
 CHOOSING: Final[tuple[By, ...]] = ("clusters", "weights")
 Numbers = NDArray[np.uint64]
@@ -94,13 +89,13 @@ class Drawn:
     Attributes
     ----------
     by : str
-        "clusters", "weights" or "strata".
+        "clusters" or "weights".
     rows : int
         The number of rows before the draw.
     units : int
         The number of clusters; of rows, where each row stands for itself.
     seed : int or None
-        The key of the draw; None for strata, whose rows were chosen before they were counted.
+        The key of the draw.
     bound : float or None
         The bound on the weights, or on the sizes of the clusters.
     names : ndarray of uint64
@@ -200,8 +195,6 @@ class Drawn:
 
     def fits(self, kept: int) -> bool:
         """Whether `kept` rows can have been drawn like this; what a file says need not be so."""
-        if self.by == "strata":
-            return self.seed is None and self.bound is None and kept == self.units == self.rows
         if self.seed is None or self.units > self.rows:
             return False
         if self.among:
@@ -274,8 +267,8 @@ class Draw:
         """
         asked = options_about("draw", given)
         _require_drawable(question, asked)
-        ways: list[By] = [by for by in (*CHOOSING, "strata") if by in asked]
-        if question.graded is not None and ways in ([], ["strata"]):
+        ways: list[By] = [by for by in CHOOSING if by in asked]
+        if question.graded is not None and not ways:
             # The key of the coins alone.
             asked.pop("seed", None)
         if not ways and asked.keys() == {"row_ids"}:
@@ -299,11 +292,7 @@ class Draw:
                 f"edges taken from the counted scores do not go with {by}: rows that are not drawn "
                 "would move them. Pass edges from other data."
             )
-        if by == "strata":
-            _require_strata(asked["strata"], question)
         slots, bound = draw_slots(asked, columns=columns), _bound(by, asked)
-        if by == "strata":
-            return cls(by, slots, seed=0)
         # Rows are drawn and tossed for by one seed.
         coins, fresh = question.graded, asked.get("seed") is None
         seed = seed_of(asked.get("seed")) if coins is None else coins.seed
@@ -313,8 +302,8 @@ class Draw:
 
     @property
     def chooses(self) -> bool:
-        """Whether rows are drawn here; those of strata were chosen before, and all are counted."""
-        return self.by not in ("strata", "rows")
+        """Whether rows are drawn, and not all counted."""
+        return self.by != "rows"
 
     @property
     def looks_at_ids(self) -> bool:
@@ -633,7 +622,6 @@ def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
     fitting = {
         "clusters": ("clusters", "cluster_bound", "row_ids", "seed"),
         "weights": ("weights", "weight_bound", "row_ids", "seed"),
-        "strata": ("strata", "row_ids"),
     }
     strange = next((name for name in asked if name not in fitting[by]), None)
     if strange is not None:
@@ -642,21 +630,6 @@ def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
         raise InvalidTypeError(
             "weights needs weight_bound, the largest weight that there can be, seen or not. It "
             "follows from how the weights are defined; the largest weight seen voids the guarantee."
-        )
-
-
-def _require_strata(strata: Any, question: Question) -> None:
-    if isinstance(question.grid, DyadicGrid):
-        raise InvalidTypeError(
-            f"strata is about calibration: what {with_article(question.kind)} claims is about all "
-            "rows, and labels that were bought per bin say nothing about shares of rows. Leave it "
-            "out."
-        )
-    bins = bins_for(n_bins=strata, edges=None) if np.ndim(strata) == 0 else None
-    if (bins or bins_for(n_bins=1, edges=strata)) != question.grid:
-        raise InvalidValueError(
-            f"strata={strata!r} are other bins than those of this calibration: rows that were "
-            "chosen per bin speak of these bins alone. Pass the same n_bins or edges to both."
         )
 
 

@@ -76,8 +76,7 @@ class Wrong:
         return InvalidValueError(
             f"{self.where}: row {self.row} has no answer in {self.answers} ({self.rows} such rows "
             "here): every row needs one. Answer them all; to drop rows for it voids the "
-            "guarantee. Rows that `pacbound stratify` chose are counted from the file that it "
-            "wrote, not from the pool."
+            "guarantee."
         )
 
     def contradicted(self, what: str, came: str, had: str) -> InvalidValueError:

@@ -195,7 +195,6 @@ class RowOptions(TypedDict, total=False):
         float | None,
         Row("The largest weight that there can be, seen or not.", "draw", option=float),
     ]
-    strata: Annotated[Any, Row("The bins that rows were chosen by, as stratify was given.", "draw")]
     row_ids: Annotated[
         Any, Row("A name for each row, where rows have no order.", "draw", column=True, option=str)
     ]

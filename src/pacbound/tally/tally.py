@@ -76,7 +76,7 @@ class Tally:
     sources : frozenset of str
         Names what the rows came from, by its contents.
     drawn : Drawn or None
-        How the rows were drawn from others: by clusters, weights or strata. None if all rows of the
+        How the rows were drawn from others: by clusters or weights. None if all rows of the
         data were counted as they are.
     matches : LabelMatches or None
         Cascade: how often labels match the slow model, by class, from which labels of other rows
