@@ -107,8 +107,8 @@ def _filled(path: Path, label: str, truth: Any, rows: int) -> int:
         (("both.csv", "--prediction", "old,new", "--label", "y"), "y", "pac_row,text,lang,y"),
         (
             ("old.jsonl", "new.jsonl", "--id", "doc_id", "--prediction", "said"),
-            "label",
-            "pac_row,doc_id,doc,lang,label",
+            "expert_label",
+            "pac_row,doc_id,doc,lang,expert_label",
         ),
     ],
 )
@@ -131,6 +131,37 @@ def test_rows_go_out_to_be_labelled_without_answers_and_come_back(
     assert "No further label can change the verdict: more.csv has no rows." in said.stderr
     data = [word for file in given if file.endswith(("csv", "jsonl")) for word in ("--data", file)]
     assert "the same counts" in pacbound("verify", "made.json", *data, "--labels", "ask.csv").stdout
+
+
+def test_a_file_that_comes_back_untouched_brings_no_label(pacbound: Any, tmp_path: Path) -> None:
+    """Nor does a column that the user calls label: here the old model's answer."""
+    _written(tmp_path)
+    table = (tmp_path / "both.csv").read_text().splitlines()
+    lines = [f"{line},{line.split(',')[-4]}" for line in table[1:]]
+    (tmp_path / "both.csv").write_text("\n".join([f"{table[0]},label", *lines]))
+    asked = ("--prediction", "old,new", "--xi", 0.05, "--delta", 0.05)
+    said = pacbound("compare", "both.csv", *asked, "--to-label", "ask.csv", code=3).stderr
+    assert "--label expert_label --labels ask.csv" in said
+    header, *rows = (tmp_path / "ask.csv").read_text().splitlines()
+    assert header.split(",")[-1] == "expert_label"
+    assert all(row.endswith(",") for row in rows)
+    again = ("--label", "expert_label", "--labels", "ask.csv")
+    refused = pacbound("compare", "both.csv", *asked, *again, "--json", code=3).stdout
+    (seen,) = json.loads(refused)["claim"]["tables"]
+    assert seen["counts"]["unlabelled"] == [len(rows)]
+
+
+@pytest.mark.parametrize("name", ["pac_id", "expert_label", "expert_answer"])
+def test_names_of_columns_to_fill_in_are_refused_in_the_table(
+    pacbound: Any, tmp_path: Path, name: str
+) -> None:
+    _written(tmp_path)
+    text = (tmp_path / "both.csv").read_text().replace("lang", name, 1)
+    (tmp_path / "both.csv").write_text(text)
+    asked = ("--prediction", "old,new", "--xi", 0.05, "--delta", 0.05, "--to-label", "ask.csv")
+    said = pacbound("compare", "both.csv", *asked, code=2).stderr
+    assert f"has a column '{name}'" in said
+    assert "rename it" in said
 
 
 def test_only_groups_and_candidates_that_are_undecided_need_labels(

@@ -51,6 +51,8 @@ from pacbound.tally.joined_tables import rows_to_ask
 from pacbound.tally.questions.question import RowColumn, subject_of
 from pacbound.tally.row_options import JOINED_BY
 
+# The column to fill in where the table has none for labels.
+EXPERT_LABEL = "expert_label"
 GROUPS = RowColumn(
     "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
 )
@@ -121,7 +123,8 @@ def _ask_for_labels(
     options = rows.options()
     options.pop("sample", None)
     asked = claim.rows_to_label(certificate, columns, tables, options)
-    label = columns.get("label") or "label"
+    # A column of the user's own called "label" would come back as labels.
+    label = columns.get("label") or EXPERT_LABEL
     joins = {"by": options.get("id"), "where": options.get("where")}
     found = rows_to_ask(
         tables, asked, label, columns.get("prediction") or (), **joins, notation=rows.notation()

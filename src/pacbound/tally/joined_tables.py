@@ -34,6 +34,8 @@ _EPOCH: Final = "epoch"
 # A hash of the question, which must be the same for all models.
 _HASH: Final = "doc_hash"
 _MOST_VALUES: Final = 20
+# Columns of files that people fill in, and hand back: none of the user's own may pass for them.
+_RESERVED: Final = ("pac_", "expert_")
 Row = Mapping[str, Any]
 
 
@@ -209,8 +211,13 @@ def rows_to_ask(
     else:
         tables = joined(files, by=by, where=where, notation=notation)
         found = {name: tables.column(0, name) for name in tables.same()}
-    if ROW in found:
-        raise InvalidValueError(f"{files[0]} already has a column {ROW!r}: rename or drop it.")
+    taken = [name for name in found if name.startswith(_RESERVED)]
+    if taken:
+        raise InvalidValueError(
+            f"{files[0]} has a column {taken[0]!r}, and names that begin with "
+            f"{' or '.join(_RESERVED)} are those of columns that are filled in and come back: "
+            "rename it."
+        )
     shown = {
         name: [column[row] for row in rows]
         for name, column in found.items()
