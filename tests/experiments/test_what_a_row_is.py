@@ -1,0 +1,32 @@
+"""False claims because of what a row is: the record, and a small run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="figures need the extra `report`")
+
+from experiments import what_a_row_is as exhibit
+
+RECORD = json.loads(
+    (Path(exhibit.__file__).parent / "results/what_a_row_is.json").read_text(encoding="utf-8")
+)
+
+
+def test_every_claim_of_the_record_is_false_too_often_before_and_as_promised_now() -> None:
+    assert [one["title"] for one in RECORD["tables"]] == list(exhibit.TABLES)
+    for one in RECORD["tables"]:
+        for row, case in zip(one["rows"], exhibit.TABLES[one["title"]](), strict=True):
+            assert (row["what"], row["before"]) == (case.what, list(case.before))
+            assert exhibit.chance(*row["before"], row["delta"]) < 1e-6
+            assert row["chance"] == exhibit.chance(*row["after"], row["delta"])
+            assert row["chance"] > 1e-3
+            assert row["after"][1] >= 100
+
+
+def test_a_small_run_leaves_a_table_and_its_numbers_behind(tmp_path: Path) -> None:
+    exhibit.main(["--quick", "--out", str(tmp_path)])
+    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".md"}
