@@ -50,8 +50,8 @@ def table(tmp_path: Path) -> Path:
 
 def test_the_design_from_a_file_is_that_of_the_arrays(pacbound: Run, tmp_path: Path) -> None:
     arrays = write(tmp_path / "rows.csv", 0)
-    done = pacbound("design", "rows.csv", *COLUMNS, *CLAIM, "-o", "cascade.json")
-    expected = design_cascade(**arrays, costs=COSTS, xi=0.05, delta=0.05, bound="pair")
+    done = pacbound("design", "rows.csv", *COLUMNS, *CLAIM, "--seed", 5, "-o", "cascade.json")
+    expected = design_cascade(**arrays, costs=COSTS, xi=0.05, delta=0.05, bound="pair", seed=5)
     loaded = load_certificate(tmp_path / "cascade.json")
     assert loaded.claim_digest == expected.certificate.claim_digest
     names = np.array(["small", "medium", "large"])[list(expected.models)]
@@ -59,6 +59,10 @@ def test_the_design_from_a_file_is_that_of_the_arrays(pacbound: Run, tmp_path: P
     assert f"Chosen: {' > '.join(names)}." in done.stdout
     assert "Estimates on the fold" in done.stdout
     pacbound("verify", "cascade.json")
+    # Typed again, it draws the same fold, without its seed, too.
+    again = pacbound("design", "rows.csv", *COLUMNS, *CLAIM, "-o", "cascade.json")
+    assert "cascade.json is about the same rows: its seed 5 draws them again" in again.stderr
+    assert load_certificate(tmp_path / "cascade.json").claim_digest == loaded.claim_digest
 
 
 def test_apply_finds_the_chosen_columns_in_the_wide_table(

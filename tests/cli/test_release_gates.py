@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Run
 
-from pacbound import certify_cascade, certify_shield
+from pacbound import certify_cascade, certify_shield, load_certificate
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is missing: pip install pyyaml")
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
@@ -60,9 +60,13 @@ def test_compare_ends_as_the_page_says(
 ) -> None:
     labels = [number % 5 for number in range(ROWS)]
     new = [(label + 1) % 5 if row < wrong else label for row, label in enumerate(labels)]
-    lines = [f"{label},{answer},{label}" for label, answer in zip(labels, new, strict=True)]
-    (tmp_path / "evaluation.csv").write_text("\n".join(["old,new,label", *lines]), "utf-8")
+    rows = enumerate(zip(labels, new, strict=True))
+    lines = [f"{label},{answer},{label},user {row}" for row, (label, answer) in rows]
+    (tmp_path / "evaluation.csv").write_text("\n".join(["old,new,label,user", *lines]), "utf-8")
     (tmp_path / "certificates").mkdir()
     pacbound(*_steps()["compare"], code=code)
+    replaced = load_certificate(tmp_path / "certificates" / "replacement.json")
+    assert replaced.draw is not None
+    assert f"--seed {replaced.draw.seed}" in PAGE.read_text("utf-8")
     (tmp_path / "evaluation.csv").write_text("old,new\n1,1\n", "utf-8")
     pacbound(*_steps()["compare"], code=2)

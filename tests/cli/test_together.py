@@ -71,6 +71,7 @@ score = "s"
 positive = "u"
 weights = "w"
 weight_bound = 2.0
+seed = 0
 xi = 0.3
 
 [percent]
