@@ -61,10 +61,8 @@ def test_every_row_of_a_cluster_is_as_likely() -> None:
     clusters = np.repeat(np.arange(5000), 4)
     for place in range(4):
         here = np.tile(np.arange(4) == place, 5000)
-        drawn = Tally.count(
-            "shield", score=np.zeros(20_000), unsafe=here, clusters=clusters, seed=0
-        )
-        seen = drawn.totals["unsafe"]
+        drawn = Tally.count("calibration", np.zeros(20_000), here, clusters=clusters, seed=0)
+        seen = drawn.totals["right"]
         assert min(bdtr(seen, 5000, 0.25), 1 - bdtr(seen - 1, 5000, 0.25)) > 1e-4
 
 
