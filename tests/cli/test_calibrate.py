@@ -178,7 +178,7 @@ def test_a_changed_certificate_is_not_applied(pacbound: Run, predictions: Path) 
         ("c,ok\n0.5,1\nnan,0\n", CALIBRATE, "c[1] is nan"),
         ("c,ok\n0.5,1\n1.5,0\n", CALIBRATE, "c[1] is 1.5"),
         ("c,ok\n0.5,maybe\n", CALIBRATE, "ok[0] is 'maybe'"),
-        ("c,ok\n0.5,\n", CALIBRATE, "ok[0] is ''"),
+        ("c,ok\n0.5,\n", CALIBRATE, "ok[0] is missing"),
         ("c,right\n0.5,1\n", CALIBRATE, "no column 'ok'"),
         ("c,ok,ok\n0.5,1,1\n", CALIBRATE, "2 columns named 'ok'"),
         ("c;ok\n0.5;1\n", CALIBRATE, "no column 'c'"),

@@ -197,3 +197,15 @@ def test_steps_are_no_rollouts(pacbound: Run, tmp_path: Path) -> None:
         assert "run looks like the name of a rollout" in said
     said = pacbound("shield", "safe.csv", *asked).stderr
     assert said.startswith("note: No row is unsafe, and values of run repeat")
+
+
+def test_an_option_that_takes_one_value_is_typed_once(pacbound: Run, table: Path) -> None:
+    said = pacbound("shield", table, *COLUMNS, *CLAIM, "--unsafe", "id", code=2).stderr
+    assert "--unsafe was typed 2 times: type it once" in said
+
+
+def test_a_missing_outcome_is_called_missing(pacbound: Run, tmp_path: Path) -> None:
+    (tmp_path / "gaps.csv").write_text("s,u\n0.1,0\n0.2,\n0.3,1\n")
+    said = pacbound("shield", "gaps.csv", *COLUMNS, *CLAIM, code=2).stderr
+    assert "u[1] is missing" in said
+    assert "positive" not in said

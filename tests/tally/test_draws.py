@@ -419,3 +419,11 @@ def test_a_document_with_more_ids_than_rows_is_refused() -> None:
     document["digest"] = documents.digest({k: v for k, v in document.items() if k != "digest"})
     with pytest.raises(CertificateError, match="601 row ids for 600 rows"):
         Tally.from_dict(document)
+
+
+def test_names_that_differ_in_spaces_only_are_asked_about() -> None:
+    ids = ["7", "7 ", " 7", "8"] * 50
+    with pytest.warns(UserWarning, match="clusters holds .* which count as two"):
+        calibrate([0.5] * 200, [True] * 200, n_bins=1, delta=0.1, clusters=ids, seed=53)
+    with pytest.warns(UserWarning, match="groups holds"):
+        calibrate([0.5] * 200, [True] * 200, n_bins=1, delta=0.1, groups=ids)

@@ -8,6 +8,7 @@ runs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
@@ -92,7 +93,18 @@ def _listed(text: str, kind: Callable[[str], Any], wrong: str, example: str) -> 
 
 
 class PanelCommand(TyperCommand):
-    """A command whose `--help` has the options in panels, in plain text."""
+    """A command whose `--help` has the options in panels, in plain text. An option that takes one
+    value is typed once.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that was typed twice: only its last value would count."""
+        _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter, times in Counter[Any](typed).items():
+            single = parameter.param_type_name == "option" and not parameter.multiple
+            if single and not parameter.is_flag and times > 1 and not ctx.resilient_parsing:
+                ctx.fail(f"{parameter.opts[0]} was typed {times} times: type it once.")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the panels, one after the other."""

@@ -8,6 +8,7 @@ for: arrays that the user passed, or a batch that a source delivered.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -279,6 +280,20 @@ def require_whole_text(texts: Iterable[str], name: str) -> None:
                 f"{name} holds {text!a}, half a character: expected whole text. Decode it again, "
                 "or rename it."
             )
+
+
+def ask_about_spaces(names: Iterable[str], what: str) -> None:
+    """Say where names differ in spaces only, and count as several."""
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.strip(), name)
+        if other != name:
+            warnings.warn(
+                f"{what} holds {other!r} and {name!r}, which count as two. If the spaces mean "
+                "nothing, take them out.",
+                stacklevel=2,
+            )
+            return
 
 
 def same_length(**columns: Any) -> int:

@@ -45,6 +45,7 @@ from pacbound.tally.columns import (
     Rows,
     Slot,
     as_array,
+    ask_about_spaces,
     batch_scores,
     refuse_spark_column,
     require_whole_text,
@@ -248,6 +249,7 @@ class Counting:
                 self.rows, self._labels or "label", self.evidence.slow, self.question.reference
             )
         cells, counts, groups = self._table.result()
+        ask_about_spaces(groups, "groups")
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
         names = named_by(self._source, frozenset(sources))

@@ -41,6 +41,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -59,7 +60,7 @@ from pacbound.tally.coins import (
     seed_of,
     uniforms,
 )
-from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot
+from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot, ask_about_spaces
 from pacbound.tally.grids import AtomBins
 from pacbound.tally.questions.question import Question
 from pacbound.tally.row_options import DRAWN_BY, options_about
@@ -73,6 +74,8 @@ Flags = NDArray[np.bool_]
 NameAt = Callable[[int], str]
 
 
+# Among how many clusters those are looked for whose names differ in spaces only.
+_LOOKED_AT: Final = 100_000
 _NO_NAMES: Final[Numbers] = np.zeros(0, dtype=np.uint64)
 
 # Beyond it engines cannot tell exactly which clusters are kept.
@@ -376,6 +379,7 @@ class Candidates:
 
     def chosen(self) -> tuple[Integers, Drawn]:
         """The places of the rows that are drawn, rising, and what they were drawn from."""
+        ask_about_spaces(islice(self._clusters, _LOOKED_AT), "clusters")
         ids, codes = self._numbers()
         order = self._ordered(ids, codes)
         clustered = self._draw.by == "clusters"

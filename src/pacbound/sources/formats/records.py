@@ -219,6 +219,12 @@ def flags_in(column: Any, name: str, start: int) -> NDArray[np.bool_]:
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         value, count = column[row].as_py(), int((~legal).sum())
+        if not value.strip():
+            raise InvalidValueError(
+                f"{name}[{start + row}] is missing ({count} values are missing, or neither true "
+                "nor false): expected true or false, or 1 or 0. To drop such rows voids the "
+                "guarantee, unless that has nothing to do with their outcome."
+            )
         hint = grade_hint(value) or f" {which_class(_some(column))}"
         raise InvalidValueError(
             f"{name}[{start + row}] is {value!r} ({count} such values): expected true or false, or "
