@@ -237,7 +237,7 @@ def write_tables(folder: Path, rows: int, part: int = _PART) -> None:
             columns[f"p{model}"] = np.where(right, label, rng.integers(0, 100, n))
         slow = np.where(rng.random(n) < 0.97, label, rng.integers(0, 100, n))
         columns |= {"slow": slow, "ok": columns["p0"] == label, "id": np.arange(first, first + n)}
-        columns |= {"patient": columns["id"] // 20, "third": label % 3, "pac_row": columns["id"]}
+        columns |= {"patient": columns["id"] // 20, "third": label % 3, "pac_id": columns["id"]}
         columns["ill"] = np.where(columns["ok"], "yes", "no")
         # Two rows for each rollout: one up to a threshold, one from there on.
         upper = columns["id"] % 2 == 1
@@ -252,10 +252,10 @@ def write_answers(folder: Path) -> None:
     """What comes back to the rows in `folder`: whether each answer of the first model is right, and
     of one row in a hundred the true class.
     """
-    rows = parquet.read_table(folder, columns=["pac_row", "ok", "y"])
+    rows = parquet.read_table(folder, columns=["pac_id", "ok", "y"])
     few = rows.take(np.arange(0, rows.num_rows, 100))
     for name, came, column in (("right", rows, "ok"), ("truth", few, "y")):
-        answers = came.select(["pac_row", column]).rename_columns(["pac_row", name])
+        answers = came.select(["pac_id", column]).rename_columns(["pac_id", name])
         own = folder.with_name(f"{folder.name}-{name}")
         own.mkdir()
         parquet.write_table(answers, own / "answers.parquet")

@@ -8,11 +8,11 @@ from pacbound.calibration.metrics import induced_calibration_error as induced_ca
 from pacbound.cascade import AsyncCascade as AsyncCascade
 from pacbound.cascade import BatchSession as BatchSession
 from pacbound.cascade import Cascade as Cascade
-from pacbound.cascade import LabelSession as LabelSession
 from pacbound.cascade import answer_batch as answer_batch
 from pacbound.cascade import answer_batch_async as answer_batch_async
 from pacbound.cascade import certified_cost as certified_cost
 from pacbound.cascade import design_cascade as design_cascade
+from pacbound.cascade import rows_to_label as rows_to_label
 from pacbound.claims.abstention import certify_abstention as certify_abstention
 from pacbound.claims.alarm_range import certify_alarm_range as certify_alarm_range
 from pacbound.claims.bundle import certify_together as certify_together

@@ -11,7 +11,6 @@ import pytest
 from tests.products import standing_for
 
 from pacbound import (
-    LabelSession,
     Monitor,
     Tally,
     answer_batch,
@@ -19,6 +18,7 @@ from pacbound import (
     certify_drives,
     certify_replacement,
     design_cascade,
+    rows_to_label,
 )
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -36,20 +36,20 @@ TABLE = pa.table(
         "slow": SLOW,
         "patient": RNG.integers(0, 50, N),
         "id": [f"r{n}" for n in range(N)],
-        "pac_row": np.arange(N),
+        "pac_id": np.arange(N),
     }
 )
 CHOSEN = RNG.choice(N, 120, replace=False)
 SOME = pa.table(
     {
-        "pac_row": CHOSEN,
+        "pac_id": CHOSEN,
         "y": LABEL[CHOSEN],
         "fast": FAST[CHOSEN],
         "c": TABLE["c"].to_numpy()[CHOSEN],
     }
 )
-ALL = pa.table({"pac_row": np.arange(N)[::-1], "right": (FAST == LABEL)[::-1]})
-GRADES = pa.table({"pac_row": np.arange(N), "grade": RNG.random(N)})
+ALL = pa.table({"pac_id": np.arange(N)[::-1], "right": (FAST == LABEL)[::-1]})
+GRADES = pa.table({"pac_id": np.arange(N), "grade": RNG.random(N)})
 CASCADE: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"}
 RIGHT: dict[str, Any] = {"confidence": "c", "correct": "right"}
 JOINS: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "answered twice": (TABLE, pa.concat_tables([SOME, SOME.slice(0, 1)]), r"answers row \d+ twice"),
     "another table": (
         TABLE,
-        _with(SOME, "pac_row", [5000, *CHOSEN[1:].tolist()]),
+        _with(SOME, "pac_id", [5000, *CHOSEN[1:].tolist()]),
         r"answers row 5000 \(1 such answers\), which is not in",
     ),
     "another score": (TABLE, _with(SOME, "c", RNG.random(120)), r"has another 'c' than .*120 such"),
@@ -113,8 +113,8 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     ),
     "no number": (
         TABLE,
-        _with(SOME, "pac_row", [-1, *CHOSEN[1:].tolist()]),
-        "is not the number of a row",
+        _with(SOME, "pac_id", [-1, *CHOSEN[1:].tolist()]),
+        "is not the id of a row",
     ),
     "text": (TABLE, _with(SOME, "y", LABEL[CHOSEN].astype(str)), "no class in common"),
 }
@@ -136,8 +136,8 @@ def test_every_row_needs_an_answer_where_labels_may_not_be_missing(spark: Any) -
     few = spark.createDataFrame(ALL.slice(3))
     with pytest.raises(InvalidValueError, match=r"has no answer in .*3 such rows"):
         Tally.count("calibration", data=spark.createDataFrame(TABLE), answers=few, **RIGHT)
-    unnumbered = spark.createDataFrame(TABLE).drop("pac_row")
-    with pytest.raises(InvalidValueError, match="give it a column pac_row"):
+    unnumbered = spark.createDataFrame(TABLE).drop("pac_id")
+    with pytest.raises(InvalidValueError, match="give it a column pac_id"):
         Tally.count("calibration", data=unnumbered, answers=ALL, **RIGHT)
 
 
@@ -151,8 +151,8 @@ def test_what_needs_arrays_says_what_to_collect(spark: Any) -> None:
     named: Any = (["c", "c"], ["fast", "slow"], "y")
     with pytest.raises(InvalidTypeError, match="collect the columns that it needs"):
         design_cascade(*named, data=frame, costs=[1, 5], xi=0.1, delta=0.1)
-    with pytest.raises(InvalidTypeError, match="collect the columns of confidence and prediction"):
-        LabelSession(["c"], ["fast", "slow"], data=frame, xi=0.1, delta=0.1)
+    with pytest.raises(InvalidValueError, match="rows are asked for by their place"):
+        rows_to_label(["c"], ["fast", "slow"], data=frame, xi=0.1, delta=0.1)
     monitor = Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.01)
     with pytest.raises(InvalidValueError, match=r"no order.* sort them .* pass the columns as arr"):
         monitor.update(frame, columns={"confidence": "c", "correct": "fast"})

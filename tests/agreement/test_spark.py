@@ -161,8 +161,8 @@ def test_rows_are_read_once_and_classes_once_more(spark: Any, tmp_path: Path, ca
 
 
 # Labels that came back, to a table that has none.
-UNLABELLED = TABLE.drop(["ok", "y"]).append_column("pac_row", pa.array(PLACE))
-CAME = pa.table({"pac_row": PLACE[::-1], "ok": ARRAYS["ok"][::-1], "y": LABEL[::-1]})
+UNLABELLED = TABLE.drop(["ok", "y"]).append_column("pac_id", pa.array(PLACE))
+CAME = pa.table({"pac_id": PLACE[::-1], "ok": ARRAYS["ok"][::-1], "y": LABEL[::-1]})
 ANSWERED: dict[str, tuple[str, dict[str, Any], int]] = {
     "answers": ("calibration", CORRECT, 3),
     "answers and classes": ("cascade", TWO, 4),
@@ -174,7 +174,7 @@ ANSWERED: dict[str, tuple[str, dict[str, Any], int]] = {
 def test_answers_take_two_passes_more(spark: Any, tmp_path: Path, case: str) -> None:
     question, columns, passes = ANSWERED[case]
     parquet.write_table(UNLABELLED, tmp_path / "rows.parquet")
-    frame, came = spark.read.parquet(str(tmp_path)), CAME.select(["pac_row", _label(columns)])
+    frame, came = spark.read.parquet(str(tmp_path)), CAME.select(["pac_id", _label(columns)])
     with _times_read(spark, case) as times:
         counted = Tally.count(question, data=frame, answers=came, **columns)
         assert times() == passes
@@ -239,7 +239,7 @@ def _all_as_from_arrays(spark: Any) -> None:
         question, columns, _ = QUESTIONS[case]
         assert Tally.count(question, data=rows, **columns) == _from_arrays(question, columns)
     for question, columns, _ in ANSWERED.values():
-        came = spark.createDataFrame(CAME.select(["pac_row", _label(columns)]))
+        came = spark.createDataFrame(CAME.select(["pac_id", _label(columns)]))
         counted = Tally.count(question, data=unlabelled, answers=came, **columns)
         assert counted == _from_arrays(question, columns)
 

@@ -255,7 +255,7 @@ def _columns() -> dict[str, Any]:
         "q_fast": rng.random(ROWS),
         "q_slow": rng.random(ROWS),
         **{f"p{place}": p[:, place] for place in range(3)},
-        "pac_row": np.arange(ROWS),
+        "pac_id": np.arange(ROWS),
         "rollout": rollout,
         "room": np.char.add("room ", (rollout % 3).astype(str)),
         "low": np.where(upper, fork, 0),
@@ -273,14 +273,14 @@ def _answers(columns: dict[str, Any], back: str, rows: int) -> dict[str, Any]:
     rng = np.random.default_rng(12)
     chosen = rng.choice(rows, LABELLED, replace=False) if back == "y" else rng.permutation(rows)
     beside = {"fast": columns["fast"][chosen]} if back == "y" else {}
-    return {"pac_row": chosen, back: columns[BACK[back]][chosen], **beside}
+    return {"pac_id": chosen, back: columns[BACK[back]][chosen], **beside}
 
 
 def _from_arrays(columns: dict[str, Any], rows: int, verb: str, asked: Asked) -> Any:
     def array(name: Any) -> Any:
         if name == "y":
             answers, label = _answers(columns, name, rows), np.full(rows, None, dtype=object)
-            label[answers["pac_row"]] = answers[name]
+            label[answers["pac_id"]] = answers[name]
             return label.tolist()
         if isinstance(name, list) and isinstance(name[0], str):
             return np.column_stack([columns[one][:rows] for one in name])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.certificate.schema import SCHEMA
 
 from pacbound import Tally, certify_cascade, certify_together, documents, exact_verifier
-from pacbound.cascade import LabelSession, design_cascade
+from pacbound.cascade import design_cascade
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
@@ -128,12 +128,6 @@ def test_a_greedy_choice_is_not_for_it() -> None:
             method="greedy",
             claim="differ",
         )
-
-
-def test_a_session_does_not_make_it(rows: tuple[Array, Array]) -> None:
-    with pytest.raises(InvalidValueError, match="delta would have to cover two claims"):
-        LabelSession(*rows, **ASKED, claim="differ")  # type: ignore[arg-type]
-    assert LabelSession(*rows, **ASKED, claim="loss").certificate().bounded == "loss"
 
 
 def test_a_design_does_not_make_it(rows: tuple[Array, Array]) -> None:

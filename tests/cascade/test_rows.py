@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacbound import certify_cascade
-from pacbound.cascade.rows import rows_to_label
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError
 
@@ -98,10 +97,3 @@ def test_each_row_has_the_answer_of_its_model(
     tmp_path: Path, fast: Any, slow: Any, expected: list[Any]
 ) -> None:
     assert applied(tmp_path, fast, slow) == ([0, 1, 0, 1], expected)
-
-
-def test_names_beside_numbers_are_refused_where_rows_are_chosen_for_labels(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"p": [3.0, 4.0], "q": ["3.0", "4"]}), tmp_path / "rows.parquet")
-    with pytest.raises(InvalidTypeError, match="name classes one way"):
-        rows_to_label(tmp_path / "rows.parquet", tmp_path / "ask.parquet", predictions=["p", "q"])
-    assert not (tmp_path / "ask.parquet").exists()

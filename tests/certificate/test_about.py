@@ -13,7 +13,6 @@ import pytest
 
 from pacbound import (
     BatchSession,
-    LabelSession,
     answer_batch,
     answer_batch_async,
     calibrate,
@@ -102,9 +101,6 @@ VERBS: dict[str, Callable[[Any], Certificate]] = {
     "certify_cascade in groups": lambda about: certify_cascade(
         SCORES, TWO, RIGHT, xi=0.1, delta=0.1, bound="pair", groups=TWO[:, 0], about=about
     ),
-    "LabelSession": lambda about: LabelSession(
-        SCORES, TWO, xi=0.1, delta=0.1, bound="pair"
-    ).certificate(about=about),
     "design_cascade": _design,
     "answer_batch": _batch,
     "answer_batch_async": _batch_async,

@@ -12,7 +12,6 @@ import pytest
 from tests.certificate.schema import SCHEMA
 
 from pacbound import (
-    LabelSession,
     answer_batch,
     calibrate,
     certify_abstention,
@@ -49,10 +48,6 @@ def _together(**named: Any) -> Certificate:
     return certify_together(claims, delta=0.1, **named)
 
 
-def _session(**named: Any) -> Certificate:
-    return LabelSession(SCORES, TWO, xi=0.1, delta=0.1).certificate(**named)
-
-
 VERBS: dict[str, Callable[..., Certificate]] = {
     "calibrate": partial(calibrate, SCORES, RIGHT, delta=0.1),
     "certify_abstention": partial(certify_abstention, SCORES, RIGHT, xi=0.1, delta=0.1),
@@ -68,7 +63,6 @@ VERBS: dict[str, Callable[..., Certificate]] = {
     "design_cascade": _design,
     "certify_shield": partial(certify_shield, SCORES, RIGHT, xi=0.1, delta=0.1),
     "certify_together": _together,
-    "LabelSession": _session,
 }
 
 

@@ -89,7 +89,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         0,
     ),
-    "to-label": (("to-label", ROWS, "--prediction", "small,large", "-o", "to_label.csv"), 0),
     "certify calibration": (("certify", "calibration", "tally.json", "--delta", "0.1"), 0),
     "together": (("together", "calibration.json", "shield.json"), 3),
     "verify": (("verify", "forged.json", "calibration.json"), 1),

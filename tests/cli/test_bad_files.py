@@ -38,7 +38,6 @@ COMMANDS: dict[str, tuple[object, ...]] = {
         "cascade", "FILE", "--confidence", "c", "--prediction", "a,b", "--label", "y",
         "--xi", 0.1, *CLAIM,
     ),
-    "to label": ("to-label", "FILE", "--prediction", "a,b", "-o", "out.SUFFIX"),
     "shield": ("shield", "FILE", "--score", "c", "--unsafe", "ok", "--xi", 0.1, *CLAIM),
     "apply": ("apply", "cal.json", "FILE", "--column", "confidence=c", "-o", "out.SUFFIX"),
     "apply cascade": (

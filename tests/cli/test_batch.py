@@ -52,7 +52,7 @@ def fill(asked: Path, done: Path, answer: Callable[[int], str] | None = None) ->
         writer = csv.DictWriter(file, [*rows[0], "answer"])
         writer.writeheader()
         for row in rows:
-            at = int(row["pac_row"])
+            at = int(row["pac_id"])
             writer.writerow(row | {"answer": answer(at) if answer else NAMES[SLOW[at]]})
 
 
@@ -61,7 +61,7 @@ def test_two_rounds_answer_a_table_and_certify_it(pacbound: Run, table: Path) ->
     said = pacbound("batch", table, *LIMITS, "--ask", "ask.csv", "--seed", 0)
     assert "sampled rows still need the slow model's answer" in said.stdout
     asked = read(folder / "ask.csv")
-    assert [row["id"] for row in asked] == [f"r{row['pac_row']}" for row in asked]
+    assert [row["id"] for row in asked] == [f"r{row['pac_id']}" for row in asked]
     fill(folder / "ask.csv", folder / "done.csv")
     said = pacbound("batch", table, "--answers", "done.csv", "--ask", "ask2.csv", "-o", "all.csv")
     assert "then the batch is done" in said.stdout
@@ -126,7 +126,7 @@ def test_a_table_of_any_format_is_answered(pacbound: Run, tmp_path: Path, ending
     pacbound("batch", source, *LIMITS, "--ask", f"ask.{ending}")
     for _ in range(2):
         asked = load(tmp_path / f"ask.{ending}")
-        np.savez(tmp_path / "done.npz", pac_row=asked["pac_row"], answer=SLOW[asked["pac_row"]])
+        np.savez(tmp_path / "done.npz", pac_id=asked["pac_id"], answer=SLOW[asked["pac_id"]])
         pacbound(
             "batch",
             source,
@@ -153,7 +153,7 @@ def test_long_answers_are_written_whole(pacbound: Run, tmp_path: Path, ending: s
         polars.DataFrame({"c": [0.9, 0.2], "p": [long, "short"]}).write_parquet(source)
     limits = ("--confidence", "c", "--prediction", "p", "--xi", 0.5, "--delta", 0.1)
     pacbound("batch", source, *limits, "--ask", f"ask.{ending}")
-    np.savez(tmp_path / "done.npz", pac_row=[1], answer=["brief"])
+    np.savez(tmp_path / "done.npz", pac_id=[1], answer=["brief"])
     pacbound("batch", source, "--answers", "done.npz", "-o", f"all.{ending}")
     target = tmp_path / f"all.{ending}"
     found = _npz(target) if ending == "npz" else polars.read_parquet(target)
@@ -171,8 +171,8 @@ def test_several_files_are_one_batch_and_their_state_is_named(
     pacbound("batch", *named, *LIMITS, "--ask", "ask.npz")
     for _ in range(2):
         asked = _npz(tmp_path / "ask.npz")
-        assert (CONFIDENCE[asked["pac_row"]] == asked["c"]).all()
-        np.savez(tmp_path / "done.npz", pac_row=asked["pac_row"], answer=SLOW[asked["pac_row"]])
+        assert (CONFIDENCE[asked["pac_id"]] == asked["c"]).all()
+        np.savez(tmp_path / "done.npz", pac_id=asked["pac_id"], answer=SLOW[asked["pac_id"]])
         pacbound("batch", *named, "--answers", "done.npz", "--ask", "ask.npz", "-o", "all.npz")
     answers = _npz(tmp_path / "all.npz")
     assert len(answers["pac_prediction"]) == N
@@ -181,7 +181,7 @@ def test_several_files_are_one_batch_and_their_state_is_named(
 def test_rows_that_come_back_empty_are_asked_again_or_given_up(pacbound: Run, table: Path) -> None:
     folder = table.parent
     pacbound("batch", table, *LIMITS, "--ask", "ask.csv", "--seed", 1)
-    sample = [int(row["pac_row"]) for row in read(folder / "ask.csv")]
+    sample = [int(row["pac_id"]) for row in read(folder / "ask.csv")]
     skipped = set(sample[:2])
 
     def answer(row: int) -> str:
@@ -190,7 +190,7 @@ def test_rows_that_come_back_empty_are_asked_again_or_given_up(pacbound: Run, ta
     fill(folder / "ask.csv", folder / "done.csv", answer)
     said = pacbound("batch", table, "--answers", "done.csv", "--ask", "again.csv")
     assert "2 rows came back empty" in said.stdout
-    assert {int(row["pac_row"]) for row in read(folder / "again.csv")} == skipped
+    assert {int(row["pac_id"]) for row in read(folder / "again.csv")} == skipped
     fill(folder / "again.csv", folder / "done2.csv", answer)
     pacbound("batch", table, "--answers", "done2.csv", "--give-up", "--ask", "rest.csv")
     fill(folder / "rest.csv", folder / "done3.csv")
@@ -285,18 +285,18 @@ def test_bad_usage_is_named_and_ends_with_2(
     [
         (lambda rows: rows + rows[:1], "2 times"),
         (
-            lambda rows: [{"pac_row": "299", "answer": rows[0]["answer"]}],
+            lambda rows: [{"pac_id": "299", "answer": rows[0]["answer"]}],
             "was not asked for",
         ),
         (lambda rows: [row | {"c": rows[0]["c"]} for row in rows], "has another 'c'"),
         (lambda rows: [row | {"p": "cat"} for row in rows], "has another 'p'"),
         (
             lambda rows: [
-                row | {"pac_row": rows[place - 1]["pac_row"]} for place, row in enumerate(rows)
+                row | {"pac_id": rows[place - 1]["pac_id"]} for place, row in enumerate(rows)
             ],
             "These are answers to other rows",
         ),
-        (lambda rows: [row | {"pac_row": "0.5"} for row in rows[:1]], "not the number of a row"),
+        (lambda rows: [row | {"pac_id": "0.5"} for row in rows[:1]], "not the number of a row"),
         (lambda rows: [row | {"answer": "1"} for row in rows], "never equal"),
         (lambda rows: [row | {"answer": row["answer"].upper()} for row in rows], "lower case"),
     ],
@@ -306,7 +306,7 @@ def test_answers_that_do_not_fit_are_refused_and_the_batch_goes_on(
 ) -> None:
     folder = table.parent
     pacbound("batch", table, *LIMITS, "--ask", "ask.csv", "--seed", 0)
-    assert "299" not in {row["pac_row"] for row in read(folder / "ask.csv")}
+    assert "299" not in {row["pac_id"] for row in read(folder / "ask.csv")}
     fill(folder / "ask.csv", folder / "done.csv")
     rows = change(read(folder / "done.csv"))
     with (folder / "bad.csv").open("w", newline="") as file:

@@ -53,19 +53,6 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     assert loaded.verify()
 
 
-def test_only_rows_on_which_the_models_differ_need_a_label(pacbound: Run, table: Path) -> None:
-    done = pacbound("to-label", table, "--prediction", "fast,slow", "-o", "ask.csv", "--json")
-    asked = rows_of(table.parent / "ask.csv")
-    differ = [row for row in rows_of(table) if row["fast"] != row["slow"]]
-    assert [row["id"] for row in asked] == [row["id"] for row in differ]
-    assert [row["pac_row"] for row in asked] == [row["id"] for row in differ]
-    assert json.loads(done.stdout) == {"rows": 600, "to_label": len(differ), "output": "ask.csv"}
-    nothing = pacbound(
-        "to-label", table, "--prediction", "fast,slow", "--label", "y", "-o", "rest.csv", "--json"
-    )
-    assert json.loads(nothing.stdout)["to_label"] == 0
-
-
 def test_a_label_missing_where_the_models_differ_counts_as_a_loss(
     pacbound: Run, table: Path
 ) -> None:

@@ -88,12 +88,12 @@ def _written(folder: Path, rows: int = 400) -> Any:
     return truth, old, new
 
 
-def _filled(path: Path, label: str, truth: Any, rows: int) -> int:
+def _filled(path: Path, truth: Any, rows: int) -> int:
     """Fill in the first rows, the others stay without a label."""
     with path.open(newline="") as file:
         found = list(csv.DictReader(file))
     for row in found[:rows]:
-        row[label] = truth[int(row.get("doc_id") or row["pac_row"])]
+        row["expert_label"] = truth[int(row.get("doc_id") or row["pac_id"].partition("-")[0])]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, found[0])
         writer.writeheader()
@@ -102,18 +102,17 @@ def _filled(path: Path, label: str, truth: Any, rows: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("given", "label", "shown"),
+    ("given", "shown"),
     [
-        (("both.csv", "--prediction", "old,new", "--label", "y"), "y", "pac_row,text,lang,y"),
+        (("both.csv", "--prediction", "old,new", "--label", "y"), "text,lang,expert_label,pac_id"),
         (
             ("old.jsonl", "new.jsonl", "--id", "doc_id", "--prediction", "said"),
-            "expert_label",
-            "pac_row,doc_id,doc,lang,expert_label",
+            "doc_id,doc,lang,expert_label,pac_id",
         ),
     ],
 )
 def test_rows_go_out_to_be_labelled_without_answers_and_come_back(
-    pacbound: Any, tmp_path: Path, given: tuple[str, ...], label: str, shown: str
+    pacbound: Any, tmp_path: Path, given: tuple[str, ...], shown: str
 ) -> None:
     truth, old, new = _written(tmp_path)
     asked = (*given, "--xi", 0.05, "--delta", 0.05)
@@ -122,13 +121,12 @@ def test_rows_go_out_to_be_labelled_without_answers_and_come_back(
     text = (tmp_path / "ask.csv").read_text()
     assert text.splitlines()[0] == shown
     assert not {"cat", "dog", "owl"} & set(text.replace(",", " ").replace("\n", " ").split())
-    rows = _filled(tmp_path / "ask.csv", label, truth, 30)
+    rows = _filled(tmp_path / "ask.csv", truth, 30)
     assert rows == int((old != new).sum())
-    back = () if "--label" in asked else ("--label", label)
-    again = ("compare", *asked, *back, "--labels", "ask.csv")
+    again = ("compare", *asked, "--labels", "ask.csv")
     said = pacbound(*again, "--to-label", "more.csv", "-o", "made.json")
     assert f"({rows - 30} of them without a label)" in said.stdout
-    assert "No further label can change the verdict: more.csv has no rows." in said.stderr
+    assert "No further label can change the verdict: more.csv is not written." in said.stderr
     data = [word for file in given if file.endswith(("csv", "jsonl")) for word in ("--data", file)]
     assert "the same counts" in pacbound("verify", "made.json", *data, "--labels", "ask.csv").stdout
 
@@ -141,11 +139,11 @@ def test_a_file_that_comes_back_untouched_brings_no_label(pacbound: Any, tmp_pat
     (tmp_path / "both.csv").write_text("\n".join([f"{table[0]},label", *lines]))
     asked = ("--prediction", "old,new", "--xi", 0.05, "--delta", 0.05)
     said = pacbound("compare", "both.csv", *asked, "--to-label", "ask.csv", code=3).stderr
-    assert "--label expert_label --labels ask.csv" in said
+    assert "with --labels ask.csv" in said
     header, *rows = (tmp_path / "ask.csv").read_text().splitlines()
-    assert header.split(",")[-1] == "expert_label"
-    assert all(row.endswith(",") for row in rows)
-    again = ("--label", "expert_label", "--labels", "ask.csv")
+    assert header.split(",")[-2:] == ["expert_label", "pac_id"]
+    assert all(row.split(",")[-2] == "" for row in rows)
+    again = ("--labels", "ask.csv")
     refused = pacbound("compare", "both.csv", *asked, *again, "--json", code=3).stdout
     (seen,) = json.loads(refused)["claim"]["tables"]
     assert seen["counts"]["unlabelled"] == [len(rows)]
@@ -161,7 +159,7 @@ def test_names_of_columns_to_fill_in_are_refused_in_the_table(
     asked = ("--prediction", "old,new", "--xi", 0.05, "--delta", 0.05, "--to-label", "ask.csv")
     said = pacbound("compare", "both.csv", *asked, code=2).stderr
     assert f"has a column '{name}'" in said
-    assert "rename it" in said
+    assert "rename the column" in said
 
 
 def test_only_groups_and_candidates_that_are_undecided_need_labels(
@@ -176,7 +174,7 @@ def test_only_groups_and_candidates_that_are_undecided_need_labels(
     options = ("--xi", 0.06, "--delta", 0.1, "--unseen-labels", 1)
     pacbound("compare", *asked, *options, "--to-label", "ask.csv", code=3)
     with (tmp_path / "ask.csv").open(newline="") as file:
-        found = [int(row["pac_row"]) for row in csv.DictReader(file)]
+        found = [int(row["pac_id"].partition("-")[0]) for row in csv.DictReader(file)]
     assert [lines[row] for row in found] == ["1,0,0,a,"] * 4 + [",1,1,a,"] * 2 + ["1,0,1,a,"] * 2
 
 
@@ -185,9 +183,11 @@ def test_labels_of_other_rows_of_joined_tables_are_refused(pacbound: Any, tmp_pa
     asked: tuple[Any, ...] = ("old.jsonl", "new.jsonl", "--id", "doc_id", "--prediction", "said")
     asked += ("--label", "label", "--xi", 0.05, "--delta", 0.05)
     for text, said in (
-        ("pac_row,doc_id,label\n3,-5,cat\n", "These are answers to other rows"),
-        ("pac_row,label\n400,cat\n", "answers row 400"),
-        ("pac_row,label\n3,cat\n3,dog\n", "answers row 3 twice"),
+        ("pac_id,doc_id,label\n3-r0000000,-5,cat\n", "These are answers to other rows"),
+        ("pac_id,label\n400-r0000000,cat\n", "answers row 400"),
+        ("pac_id,label\n3-r0000000,cat\n3-r0000000,dog\n", "answers row 3 twice"),
+        ("pac_id,label\n3-r0000000,cat\n", "no row of this table and question"),
+        ("pac_id,label\n3,cat\n", "not the id of a row"),
     ):
         (tmp_path / "back.csv").write_text(text)
         assert said in pacbound("compare", *asked, "--labels", "back.csv", code=2).stderr

@@ -88,7 +88,7 @@ def test_what_a_certificate_is_about_has_one_option(pacbound: Run, command: str,
     assert "--about" not in pacbound("verify", "c.json", f"--{name}", "x", code=2).stderr
 
 
-@pytest.mark.parametrize("command", ["judge", "recall", "label", "design", "monitor"])
+@pytest.mark.parametrize("command", ["judge", "recall", "design", "monitor"])
 def test_a_command_that_reads_one_table_says_how_to_join_two(pacbound: Run, command: str) -> None:
     done = pacbound(command, "a.jsonl", "b.jsonl", "--id", "id", code=2)
     assert "FROM 'a.jsonl' JOIN 'b.jsonl' USING (id)" in done.stderr

@@ -40,7 +40,8 @@ def lines(*columns: Any) -> str:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "rows.csv").write_text("c;p;q;y\n" + lines(PERCENT, FAST, SLOW, LABEL))
     (tmp_path / "bare.csv").write_text("c;p;q\n" + lines(PERCENT, FAST, SLOW))
-    (tmp_path / "back.csv").write_text("y;pac_row\n" + lines(LABEL[::-1], np.arange(N)[::-1]))
+    (tmp_path / "known.csv").write_text("c;p;q;pac_id\n" + lines(PERCENT, FAST, SLOW, range(N)))
+    (tmp_path / "back.csv").write_text("y;pac_id\n" + lines(LABEL[::-1], np.arange(N)[::-1]))
     (tmp_path / "pool.csv").write_text("c\n" + lines(np.round(RNG.beta(6, 1, 300) * 100, 1)))
     return tmp_path
 
@@ -62,7 +63,7 @@ def test_labels_that_come_back_certify_as_labels_in_the_rows_do(
 ) -> None:
     options = (*CERTIFY[verb], *GERMAN)
     pacbound(verb, "rows.csv", *options, "-o", "one.json")
-    pacbound(verb, "bare.csv", "--labels", "back.csv", *options, "-o", "two.json")
+    pacbound(verb, "known.csv", "--labels", "back.csv", *options, "-o", "two.json")
     one, two = (load_certificate(folder / name) for name in ("one.json", "two.json"))
     assert one.counts_digest == two.counts_digest
     assert len(two.provenance.sources) >= 2
@@ -83,35 +84,29 @@ def test_rows_of_a_cascade_go_out_and_their_labels_come_back(pacbound: Run, fold
     bare = (folder / "bare.csv").read_text().splitlines()
     (folder / "a.csv").write_text("\n".join(bare[:101]) + "\n")
     (folder / "b.csv").write_text("\n".join([bare[0], *bare[101:]]) + "\n")
-    done = pacbound("to-label", "a.csv", "b.csv", "--prediction", "p,q", "-o", "ask.csv", *GERMAN)
-    assert "--labels ask.csv" in done.stdout
+    named = ("--confidence", "c", "--prediction", "p,q", "--xi", 0.1, "--delta", 0.05, *GERMAN)
+    given = ("a.csv", "b.csv", *named)
+    done = pacbound("cascade", *given, "--to-label", "ask.csv", "--show", "c")
+    assert "--labels ask.csv" in done.stderr
     header, *asked = (folder / "ask.csv").read_text().splitlines()
-    numbers = [int(line.split(";")[3]) for line in asked]
-    assert numbers == np.flatnonzero(FAST != SLOW).tolist()
-    answers = [f"{line};{LABEL[row]}" for line, row in zip(asked, numbers, strict=True)]
-    (folder / "ask.csv").write_text("\n".join([f"{header};y", *answers]) + "\n")
+    assert header == "c;expert_label;pac_id"
+    numbers = [int(line.split(";")[2].partition("-")[0]) for line in asked]
+    assert FAST[numbers].tolist() != SLOW[numbers].tolist()
+    answers = [
+        line.replace(";;", f";{LABEL[row]};") for line, row in zip(asked, numbers, strict=True)
+    ]
+    (folder / "ask.csv").write_text("\n".join([header, *answers]) + "\n")
     options = (*CERTIFY["cascade"], *GERMAN)
-    pacbound("cascade", "a.csv", "b.csv", "--labels", "ask.csv", *options, "-o", "two.json")
+    pacbound("cascade", *given, "--labels", "ask.csv", "-o", "two.json")
     pacbound("cascade", "rows.csv", *options, "-o", "one.json")
     one, two = (load_certificate(folder / name) for name in ("one.json", "two.json"))
     assert one.thresholds.tolist() == two.thresholds.tolist()  # type: ignore[attr-defined]
     # Labels of the rows in another order are noticed by the columns beside them.
     done = pacbound(
-        "cascade", "b.csv", "a.csv", "--labels", "ask.csv", *options, "-o", "three.json", code=2
+        "cascade", "b.csv", "a.csv", *named, "--labels", "ask.csv", "-o", "three.json", code=2
     )
     assert "These are answers to other rows." in done.stderr
     assert not (folder / "three.json").exists()
-
-
-def test_answers_to_a_session_are_in_one_file(pacbound: Run, folder: Path) -> None:
-    label = ("label", "bare.csv", "--confidence", "c", "--prediction", "p,q", "--session", "s.json")
-    (folder / "two").mkdir()
-    for name in ("a.csv", "b.csv"):
-        (folder / "two" / name).write_text("pac_row;label\n")
-    options = ("--xi", 0.1, "--delta", 0.05, *GERMAN)
-    done = pacbound(*label, *options, "--answers", "two", code=2)
-    assert "stands for 2 files: expected one" in done.stderr
-    assert not (folder / "s.json").exists()
 
 
 def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
@@ -187,7 +182,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "no such scale": (("rows.csv", *GERMAN[:4], "--scale", 0), "expected a number above 0"),
     "format without -": (("rows.csv", *GERMAN, "--format", "csv"), "- is not among the files"),
     "- twice": (("-", "-", *GERMAN), "- is named twice"),
-    "other labels": (("bare.csv", *GERMAN, "--labels", "rows.csv"), "no column 'pac_row'"),
+    "other labels": (("bare.csv", *GERMAN, "--labels", "rows.csv"), "no column 'pac_id'"),
     "no labels": (("bare.csv", *GERMAN, "--labels", "none.csv"), "none.csv does not exist"),
     "a sheet": (("rows.xlsx",), "is a spreadsheet: save the sheet as CSV"),
 }
@@ -220,19 +215,11 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
     roles = ("--column", "confidence=c", "--column", "prediction=p,q", "--column", "label=y")
     pacbound("plan", "pilot", "rows.csv", *roles, "--xi", 0.1, "--delta", 0.05, "--goal", 0.5,
              "--sizes", "200,400", "--draws", 10, *GERMAN)  # fmt: skip
-    label = ("label", "bare.csv", *cascade, "--session", "s.json", *GERMAN)
-    pacbound(*label, "--xi", 0.1, "--delta", 0.05, "--ask", "ask.csv", "--count", 5)
-    header, *asked = (folder / "ask.csv").read_text().splitlines()
-    assert header == "pac_row;pac_check;label"
-    filled = [f"{line}{LABEL[int(line.split(';')[0])]}" for line in asked]
-    (folder / "ask.csv").write_text("\n".join([header, *filled]) + "\n")
-    done = pacbound(*label, "--answers", "ask.csv")
-    assert "5 labels" in done.stdout
     batch = ("batch", "bare.csv", *GERMAN)
     pacbound(*batch, "--confidence", "c", "--prediction", "p", "--xi", 0.2, "--delta", 0.1,
              "--seed", 0, "--ask", "first.csv")  # fmt: skip
     header, *asked = (folder / "first.csv").read_text().splitlines()
-    assert header == "c;p;q;pac_row"
+    assert header == "c;p;q;pac_id"
     answers = [f"{line};{SLOW[int(line.split(';')[3])]}" for line in asked]
     (folder / "first.csv").write_text("\n".join([f"{header};answer", *answers]) + "\n")
     pacbound(*batch, "--answers", "first.csv", "--ask", "second.csv", "-o", "all.csv")

@@ -221,11 +221,13 @@ def test_labels_that_came_back_are_counted_again(pacbound: Run, rows: Path) -> N
     lines = rows.read_text().splitlines()
     place = lines[0].split(",").index("y")
     labels = [line.split(",")[place] for line in lines[1:]]
-    answers = "pac_row,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels))
+    answers = "pac_id,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels))
     Path(rows.parent / "answers.csv").write_text(answers)
     bare = [
-        ",".join(cell for i, cell in enumerate(line.split(",")) if i != place) for line in lines
+        ",".join(str(row) if i == place else cell for i, cell in enumerate(line.split(",")))
+        for row, line in enumerate(lines, -1)
     ]
+    bare[0] = lines[0].replace(",y", ",pac_id")
     Path(rows.parent / "bare.csv").write_text("\n".join(bare) + "\n")
     columns = ("--confidence", "c", "--prediction", "fast,slow", "--label", "y")
     came = ("--labels", "answers.csv")

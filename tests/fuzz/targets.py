@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from tests.fuzz.mutations import damaged_bytes, damaged_document
 
-from pacbound import LabelSession, Monitor, Tally, calibrate, certify_shield, load_certificate
+from pacbound import Monitor, Tally, calibrate, certify_shield, load_certificate
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import PacboundError
 
@@ -100,38 +100,6 @@ def states() -> list[bytes]:
     for monitor in made:
         monitor.update([False] * 220 + [True] * 3)
     return [json.dumps(monitor.to_dict(), indent=1, sort_keys=True).encode() for monitor in made]
-
-
-@cache
-def labelled_rows() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(2)
-    return rng.random(60), rng.integers(0, 3, (60, 2))
-
-
-def read_session(path: Path, seed: bytes) -> None:
-    session = LabelSession.load(path, *labelled_rows())
-    assert repr(session)
-    session.ask(5)
-    session.certificate()
-    session.save(path)
-
-
-@cache
-def sessions() -> list[bytes]:
-    made = []
-    choices: tuple[dict[str, Any], ...] = (
-        {},
-        {"costs": [1, 3], "classes": range(4), "missing": [-1]},
-    )
-    for options in choices:
-        session = LabelSession(*labelled_rows(), xi=0.2, delta=0.1, bound="pair", **options)
-        rows = session.ask(6)
-        session.tell(rows[:4], [0, 1, 2, 0])
-        session.decline(rows[4:])
-        with TemporaryDirectory() as folder:
-            session.save(Path(folder) / "session.json")
-            made.append((Path(folder) / "session.json").read_bytes())
-    return made
 
 
 @cache
@@ -235,8 +203,6 @@ def of_table(suffix: str, damage: Damage = damaged_bytes) -> Target:
 TARGETS: dict[str, Target] = {
     "certificate bytes": Target(certificates, damaged_bytes, read_certificate, ".json"),
     "certificate values": Target(certificates, damaged_document, read_certificate, ".json"),
-    "session bytes": Target(sessions, damaged_bytes, read_session, ".json"),
-    "session values": Target(sessions, damaged_document, read_session, ".json"),
     "state bytes": Target(states, damaged_bytes, read_state, ".json"),
     "state values": Target(states, damaged_document, read_state, ".json"),
     "tally bytes": Target(tallies, damaged_bytes, read_tally, ".json"),

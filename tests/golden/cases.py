@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from pacbound import (
-    LabelSession,
     Monitor,
     Tally,
     answer_batch,
@@ -33,6 +32,7 @@ from pacbound import (
     induced_calibration_error,
     plan_from_pilot,
     planned_looks,
+    rows_to_label,
     trials_needed,
 )
 from pacbound.claims.certificate import Certificate
@@ -115,11 +115,15 @@ def _shielded(**options: Any) -> Certificate:
 
 
 def _after_200_labels() -> Certificate:
-    session = LabelSession(images().confidence, images().predictions, xi=0.02, delta=0.01)
-    while len(session.labels) < 200 and not session.done:
-        rows = session.ask(50)
-        session.tell(rows, images().label[rows])
-    return session.certificate()
+    label = np.full(len(images().label), np.nan)
+    rows: Any = {"confidence": images().confidence, "prediction": images().predictions}
+    asked: Any = {"xi": 0.02, "delta": 0.01}
+    while np.isfinite(label).sum() < 200:
+        found = rows_to_label(**rows, label=label, count=50, **asked)
+        if not len(found):
+            break
+        label[found] = images().label[found]
+    return certify_cascade(**rows, label=label, **asked)
 
 
 def _batch(**options: Any) -> Certificate:
@@ -192,7 +196,7 @@ CASES: dict[str, Callable[[], Certificate]] = {
     "cascade-paths": partial(_cascaded_three, costs=[1.0, 4.0, 20.0]),
     "cascade-paths-pair": partial(_cascaded_three, bound="pair"),
     "cascade-greedy": partial(_cascaded_three, method="greedy"),
-    "label-session": _after_200_labels,
+    "labels-that-matter": _after_200_labels,
     "batch": _batch,
     "batch-two-looks": partial(_batch, looks=2),
     "batch-whole-ties": partial(_batch, whole_ties=True),

@@ -135,8 +135,8 @@ def test_it_is_refused_where_there_are_no_truth_values() -> None:
 
 def test_labels_that_came_back_are_classes_too(tmp_path: Path) -> None:
     pl = pytest.importorskip("polars")
-    rows = pl.DataFrame({"s": SCORE})
-    answers = pl.DataFrame({"pac_row": np.arange(600)[::-1], "y": LABEL[::-1]})
+    rows = pl.DataFrame({"s": SCORE, "pac_id": np.arange(600)})
+    answers = pl.DataFrame({"pac_id": np.arange(600)[::-1], "y": LABEL[::-1]})
     for frame, name in ((rows, "rows.csv"), (answers, "answers.csv")):
         frame.write_csv(tmp_path / name)
     found = certify_recall(

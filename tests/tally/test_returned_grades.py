@@ -25,11 +25,12 @@ def table() -> tuple[pl.DataFrame, pl.DataFrame]:
             "p": rng.integers(0, 3, ROWS),
             "q": rng.integers(0, 3, ROWS),
             "who": [f"row {place}" for place in range(ROWS)],
+            "pac_id": np.arange(ROWS),
         }
     )
     back = pl.DataFrame(
         {
-            "pac_row": np.arange(ROWS),
+            "pac_id": np.arange(ROWS),
             "g": rng.integers(1, 6, ROWS),
             "h": rng.integers(1, 6, ROWS),
             "better": rng.choice(["p", "q", "tie"], ROWS),
@@ -82,7 +83,7 @@ def test_grades_of_another_table_give_the_certificate_of_one_table(
 ) -> None:
     verb, columns, asked = CASES[name]
     rows, back = table()
-    whole = verb(data=rows.with_columns(back.sort("pac_row").drop("pac_row")), **columns, **asked)
+    whole = verb(data=rows.with_columns(back.sort("pac_id").drop("pac_id")), **columns, **asked)
     split = verb(data=rows, answers=back, **columns, **asked)
     assert split.counts_digest == whole.counts_digest
     for rest in ("csv", "parquet"):
@@ -96,12 +97,12 @@ def test_grades_of_another_table_give_the_certificate_of_one_table(
 def test_grades_that_did_not_come_back_are_missing_ones() -> None:
     _, columns, asked = CASES["cascade"]
     rows, back = table()
-    some = back.filter(pl.col("pac_row") % 3 != 0).with_columns(
-        pl.when(pl.col("pac_row") % 3 == 1).then(None).otherwise(pl.col("g")).alias("g")
+    some = back.filter(pl.col("pac_id") % 3 != 0).with_columns(
+        pl.when(pl.col("pac_id") % 3 == 1).then(None).otherwise(pl.col("g")).alias("g")
     )
-    whole = rows.with_columns(pac_row=pl.int_range(ROWS)).join(some, on="pac_row", how="left")
+    whole = rows.with_columns(pac_id=pl.int_range(ROWS)).join(some, on="pac_id", how="left")
     made = certify_cascade(data=rows, answers=some, **columns, **asked)
-    same = certify_cascade(data=whole.drop("pac_row"), **columns, **asked)
+    same = certify_cascade(data=whole.drop("pac_id"), **columns, **asked)
     assert made.counts_digest == same.counts_digest
     with pytest.raises(InvalidValueError, match="has no answer in the frame of answers"):
         calibrate(data=rows, answers=some, confidence="c", quality="h", delta=0.1, **SCALE)
@@ -110,8 +111,8 @@ def test_grades_that_did_not_come_back_are_missing_ones() -> None:
 def test_grades_of_the_table_are_kept_where_none_came_back() -> None:
     _, columns, asked = CASES["cascade"]
     rows, back = table()
-    ordered = back.sort("pac_row")
-    even = pl.col("pac_row") % 2 == 0
+    ordered = back.sort("pac_id")
+    even = pl.col("pac_id") % 2 == 0
     half = ordered.with_columns(pl.when(even).then(pl.col(n)).alias(n) for n in ("g", "h"))
     there = rows.with_columns(half["g"], half["h"])
     rest = ordered.filter(~even)
@@ -129,9 +130,9 @@ def test_grades_of_the_table_are_kept_where_none_came_back() -> None:
     [
         ({"g": 6}, "g.* is 6.0 .*expected grades from 1 to 5"),
         ({"g": float("inf")}, "is inf .*expected grades from 1 to 5"),
-        ({"pac_row": 99}, "answers row 99 .*which is not in the frame"),
-        ({"pac_row": 1}, "answers row 1 twice"),
-        ({"pac_row": -1}, "which is not the number of a row"),
+        ({"pac_id": 99}, "answers row 99 .*which is not in the frame"),
+        ({"pac_id": 1}, "answers row 1 twice"),
+        ({"pac_id": -1}, "which is not the id of a row"),
     ],
 )
 def test_grades_that_cannot_be_of_these_rows_are_refused(change: Any, said: str) -> None:
@@ -139,7 +140,7 @@ def test_grades_that_cannot_be_of_these_rows_are_refused(change: Any, said: str)
     rows, back = table()
     ((name, value),) = change.items()
     wrong = back.with_columns(
-        pl.when(pl.col("pac_row") == 0).then(value).otherwise(pl.col(name)).alias(name)
+        pl.when(pl.col("pac_id") == 0).then(value).otherwise(pl.col(name)).alias(name)
     )
     with pytest.raises(InvalidValueError, match=said):
         certify_cascade(data=rows, answers=wrong, **columns, **asked)

@@ -83,6 +83,12 @@ def without(columns: Columns, *names: str) -> Columns:
     return {name: values for name, values in columns.items() if name not in names}
 
 
+def bare(columns: Columns) -> Columns:
+    """The rows without their labels, with numbers of their own."""
+    rows = len(columns["c"])
+    return {**without(columns, "y"), "pac_id": list(range(rows))}
+
+
 def shuffled(columns: Columns, seed: int = 0) -> Columns:
     order = np.random.default_rng(seed).permutation(len(next(iter(columns.values()))))
     return {name: [values[i] for i in order] for name, values in columns.items()}
@@ -102,16 +108,16 @@ def test_labels_in_any_format_and_order_join_rows_in_any_format(
     wanted = Tally.count(
         "calibration", data=stored(whole, tmp_path, f"whole.{source}"), **CALIBRATION
     )
-    bare = stored(without(whole, "y"), tmp_path, f"rows.{source}")
-    came = shuffled({"pac_row": list(range(40)), "y": whole["y"]})
+    path = stored(bare(whole), tmp_path, f"rows.{source}")
+    came = shuffled({"pac_id": list(range(40)), "y": whole["y"]})
     back = stored(came, tmp_path, f"back.{answers}")
-    assert Tally.count("calibration", data=bare, answers=back, **CALIBRATION) == wanted
+    assert Tally.count("calibration", data=path, answers=back, **CALIBRATION) == wanted
     # Of a cascade only some labels come back.
     some = {name: values[:25] for name, values in came.items()}
-    known = dict(zip(some["pac_row"], some["y"], strict=True))
+    known = dict(zip(some["pac_id"], some["y"], strict=True))
     partly = [known.get(row, nan) for row in range(40)]
     found = Tally.count(
-        "cascade", data=bare, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE
+        "cascade", data=path, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE
     )
     assert found == Tally.count(
         "cascade",
@@ -126,9 +132,9 @@ def test_labels_in_any_format_and_order_join_rows_in_any_format(
 )
 def test_every_engine_joins_labels_by_the_numbers_of_rows(engine: Any, tmp_path: Path) -> None:
     whole = rows()
-    numbered = shuffled({**without(whole, "y"), "pac_row": list(range(100, 140))}, seed=1)
+    numbered = shuffled({**without(whole, "y"), "pac_id": list(range(100, 140))}, seed=1)
     path = stored(numbered, tmp_path, "rows.parquet")
-    back = stored({"pac_row": list(range(100, 140)), "y": whole["y"]}, tmp_path, "back.csv")
+    back = stored({"pac_id": list(range(100, 140)), "y": whole["y"]}, tmp_path, "back.csv")
     found = Tally.count("calibration", data=path, answers=back, engine=engine, **CALIBRATION)
     assert found == Tally.count(
         "calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION
@@ -138,8 +144,8 @@ def test_every_engine_joins_labels_by_the_numbers_of_rows(engine: Any, tmp_path:
 @pytest.mark.parametrize("make", [pl.DataFrame, lambda c: pl.DataFrame(c).lazy(), pa.table])
 def test_frames_join_labels_in_files_and_in_frames(make: Any, tmp_path: Path) -> None:
     whole = rows()
-    frame = make(without(whole, "y"))
-    back = {"pac_row": list(range(40)), "y": whole["y"]}
+    frame = make(bare(whole))
+    back = {"pac_id": list(range(40)), "y": whole["y"]}
     wanted = Tally.count("calibration", data=make(whole), **CALIBRATION)
     assert (
         Tally.count(
@@ -154,18 +160,18 @@ def test_frames_join_labels_in_files_and_in_frames(make: Any, tmp_path: Path) ->
 
 def test_rows_without_an_order_need_their_numbers(tmp_path: Path) -> None:
     whole = rows()
-    back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
+    back = stored({"pac_id": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
     relation = duckdb.from_arrow(pa.table(without(whole, "y")))
-    with pytest.raises(InvalidValueError, match=r"have no order.*pac_row"):
+    with pytest.raises(InvalidValueError, match=r"have no order.*pac_id"):
         Tally.count("calibration", data=relation, answers=back, **CALIBRATION)
-    numbered = duckdb.from_arrow(pa.table({**without(whole, "y"), "pac_row": list(range(40))}))
+    numbered = duckdb.from_arrow(pa.table({**without(whole, "y"), "pac_id": list(range(40))}))
     found = Tally.count("calibration", data=numbered, answers=back, **CALIBRATION)
     assert found == Tally.count("calibration", data=pa.table(whole), **CALIBRATION)
 
 
 def test_truth_values_come_back_as_labels_do(tmp_path: Path) -> None:
     right = [value > 0.4 for value in rows()["c"]]
-    bare = stored(without(rows(), "y"), tmp_path, "rows.csv")
+    path = stored(bare(rows()), tmp_path, "rows.csv")
     named: dict[str, Any] = {"confidence": "c", "correct": "ok"}
     wanted = Tally.count("calibration", confidence=rows()["c"], correct=right)
     for ending, spelled in [
@@ -174,23 +180,21 @@ def test_truth_values_come_back_as_labels_do(tmp_path: Path) -> None:
         ("jsonl", [int(value) for value in right]),
         ("npz", [float(value) for value in right]),
     ]:
-        back = stored({"pac_row": list(range(40)), "ok": spelled}, tmp_path, f"ok.{ending}")
-        assert Tally.count("calibration", data=bare, answers=back, **named) == wanted
-    back = stored({"pac_row": [0], "ok": ["maybe"]}, tmp_path, "bad.csv")
+        back = stored({"pac_id": list(range(40)), "ok": spelled}, tmp_path, f"ok.{ending}")
+        assert Tally.count("calibration", data=path, answers=back, **named) == wanted
+    back = stored({"pac_id": [0], "ok": ["maybe"]}, tmp_path, "bad.csv")
     with pytest.raises(InvalidValueError, match=r"bad\.csv: ok\[0\] is 'maybe'"):
-        Tally.count("calibration", data=bare, answers=back, **named)
+        Tally.count("calibration", data=path, answers=back, **named)
 
 
 def test_several_files_are_numbered_on_and_labels_may_come_in_several(tmp_path: Path) -> None:
     whole = rows()
     parts = [
-        stored(
-            {name: values[part] for name, values in without(whole, "y").items()}, tmp_path, name_
-        )
+        stored({name: values[part] for name, values in bare(whole).items()}, tmp_path, name_)
         for name_, part in [("a.csv", slice(0, 15)), ("b.csv", slice(15, 40))]
     ]
     backs = [
-        stored({"pac_row": list(range(40))[part], "y": whole["y"][part]}, tmp_path, name)
+        stored({"pac_id": list(range(40))[part], "y": whole["y"][part]}, tmp_path, name)
         for name, part in [("one.csv", slice(0, 22)), ("two.csv", slice(22, 40))]
     ]
     found = Tally.count("calibration", data=parts, answers=backs, **CALIBRATION)
@@ -203,12 +207,12 @@ def test_several_files_are_numbered_on_and_labels_may_come_in_several(tmp_path: 
 
 def test_rows_are_drawn_by_clusters_and_then_labelled(tmp_path: Path) -> None:
     whole = rows()
-    bare = stored(without(whole, "y"), tmp_path, "rows.csv")
-    back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.parquet")
-    found = Tally.count("calibration", data=bare, answers=back, clusters="g", **CALIBRATION, seed=0)
+    path = stored(bare(whole), tmp_path, "rows.csv")
+    back = stored({"pac_id": list(range(40)), "y": whole["y"]}, tmp_path, "back.parquet")
+    found = Tally.count("calibration", data=path, answers=back, clusters="g", **CALIBRATION, seed=0)
     full = stored(whole, tmp_path, "whole.csv")
     assert found == Tally.count("calibration", data=full, clusters="g", **CALIBRATION, seed=0)
-    frame = pl.DataFrame(without(whole, "y"))
+    frame = pl.DataFrame(bare(whole))
     assert (
         Tally.count("calibration", data=frame, answers=back, clusters="g", **CALIBRATION, seed=0)
         == found
@@ -219,58 +223,57 @@ def test_labels_that_the_rows_have_already_stay_and_may_not_be_contradicted(
     tmp_path: Path,
 ) -> None:
     whole = rows()
-    partly = {**whole, "y": [y if i % 2 else None for i, y in enumerate(whole["y"])]}
+    partly = {**bare(whole), "y": [y if i % 2 else None for i, y in enumerate(whole["y"])]}
     path = stored(partly, tmp_path, "rows.parquet")
-    even = {"pac_row": list(range(0, 40, 2)), "y": whole["y"][::2]}
+    even = {"pac_id": list(range(0, 40, 2)), "y": whole["y"][::2]}
     wanted = Tally.count("calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
     back = stored(even, tmp_path, "even.csv")
     assert Tally.count("calibration", data=path, answers=back, **CALIBRATION) == wanted
-    again = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "all.csv")
+    again = stored({"pac_id": list(range(40)), "y": whole["y"]}, tmp_path, "all.csv")
     assert Tally.count("calibration", data=path, answers=again, **CALIBRATION) == wanted
     other = list(whole["y"])
     other[7] = (other[7] + 1) % 3
-    wrong = stored({"pac_row": list(range(40)), "y": other}, tmp_path, "wrong.csv")
+    wrong = stored({"pac_id": list(range(40)), "y": other}, tmp_path, "wrong.csv")
     with pytest.raises(InvalidValueError, match=r"another label than .*rows\.parquet for row 7"):
         Tally.count("calibration", data=path, answers=wrong, **CALIBRATION)
 
 
 REFUSED: dict[str, tuple[Columns, str]] = {
-    "twice": ({"pac_row": [3, 3], "y": [1, 1]}, r"answers row 3 twice, both 1"),
-    "contradiction": ({"pac_row": [3, 3], "y": [1, 2]}, r"row 3 twice, once 1 and once 2"),
-    "unknown row": ({"pac_row": [3, 40], "y": [1, 1]}, r"answers row 40 .*not in .*rows\.csv"),
-    "negative": ({"pac_row": [-1], "y": [1]}, r"pac_row\[0\] is -1.0, .* not the number of a row"),
-    "fraction": ({"pac_row": [1.5], "y": [1]}, r"pac_row\[0\] is 1.5"),
-    "no number": ({"pac_row": ["x"], "y": [1]}, r"pac_row\[0\] is 'x', which is not a number"),
-    "empty number": ({"pac_row": [""], "y": [1]}, r"pac_row\[0\] is ''"),
-    "no numbers": ({"row": [1], "y": [1]}, r"no column 'pac_row'.*Did you mean 'row'"),
-    "no labels": ({"pac_row": [1], "label": [1]}, r"no column 'y'"),
-    "code for missing": ({"pac_row": [1], "y": ["NA"]}, r"back\.csv: y\[0\] is 'NA'"),
-    "another score": ({"pac_row": [1], "y": [1], "c": [0.5]}, r"another 'c' than .* for row 1 "),
-    "another prediction": ({"pac_row": [1], "y": [1], "p": [9]}, r"another 'p' than .*other rows"),
+    "contradiction": ({"pac_id": [3, 3], "y": [1, 2]}, r"row 3 twice, once 1 and once 2"),
+    "unknown row": ({"pac_id": [3, 40], "y": [1, 1]}, r"answers row 40 .*not in .*rows\.csv"),
+    "negative": ({"pac_id": [-1], "y": [1]}, r"pac_id\[0\] is '-1', .* not the id of a row"),
+    "fraction": ({"pac_id": [1.5], "y": [1]}, r"pac_id\[0\] is '1.5'"),
+    "no number": ({"pac_id": ["x"], "y": [1]}, r"pac_id\[0\] is 'x', which is not the id"),
+    "empty number": ({"pac_id": [""], "y": [1]}, r"pac_id\[0\] is ''"),
+    "no numbers": ({"row": [1], "y": [1]}, r"no column 'pac_id'"),
+    "no labels": ({"pac_id": [1], "label": [1]}, r"no column 'y'"),
+    "code for missing": ({"pac_id": [1], "y": ["NA"]}, r"back\.csv: y\[0\] is 'NA'"),
+    "another score": ({"pac_id": [1], "y": [1], "c": [0.5]}, r"another 'c' than .* for row 1 "),
+    "another prediction": ({"pac_id": [1], "y": [1], "p": [9]}, r"another 'p' than .*other rows"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_answers_that_cannot_be_to_these_rows_are_refused(case: str, tmp_path: Path) -> None:
     came, said = REFUSED[case]
-    bare = stored(without(rows(), "y"), tmp_path, "rows.csv")
+    path = stored(bare(rows()), tmp_path, "rows.csv")
     back = stored(came, tmp_path, "back.csv")
     with pytest.raises(InvalidValueError, match=said):
-        Tally.count("cascade", data=bare, answers=back, **CASCADE)
+        Tally.count("cascade", data=path, answers=back, **CASCADE)
 
 
 def test_a_calibration_needs_the_label_of_every_row(tmp_path: Path) -> None:
     whole = rows()
-    bare = stored(without(whole, "y"), tmp_path, "rows.csv")
-    back = stored({"pac_row": [*range(39)], "y": whole["y"][:39]}, tmp_path, "back.csv")
+    path = stored(bare(whole), tmp_path, "rows.csv")
+    back = stored({"pac_id": [*range(39)], "y": whole["y"][:39]}, tmp_path, "back.csv")
     with pytest.raises(InvalidValueError, match=r"row 39 has no answer in .*back\.csv"):
-        Tally.count("calibration", data=bare, answers=back, **CALIBRATION)
+        Tally.count("calibration", data=path, answers=back, **CALIBRATION)
     # An empty answer is none, and may be filled in by another file.
-    empty = stored({"pac_row": [39], "y": [""]}, tmp_path, "empty.csv")
-    last = stored({"pac_row": [39], "y": whole["y"][39:]}, tmp_path, "last.csv")
+    empty = stored({"pac_id": [39], "y": [""]}, tmp_path, "empty.csv")
+    last = stored({"pac_id": [39], "y": whole["y"][39:]}, tmp_path, "last.csv")
     with pytest.raises(InvalidValueError, match="row 39 has no answer"):
-        Tally.count("calibration", data=bare, answers=[back, empty], **CALIBRATION)
-    found = Tally.count("calibration", data=bare, answers=[back, empty, last], **CALIBRATION)
+        Tally.count("calibration", data=path, answers=[back, empty], **CALIBRATION)
+    found = Tally.count("calibration", data=path, answers=[back, empty, last], **CALIBRATION)
     assert found == Tally.count(
         "calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION
     )
@@ -279,23 +282,23 @@ def test_a_calibration_needs_the_label_of_every_row(tmp_path: Path) -> None:
 def test_columns_that_come_back_may_have_lost_digits_and_types(tmp_path: Path) -> None:
     whole = {**rows(), "p": [str(value) for value in rows()["p"]]}
     whole["q"] = whole["y"] = [str(value) for value in rows()["q"]]
-    bare = stored(without(whole, "y"), tmp_path, "rows.parquet")
+    path = stored(bare(whole), tmp_path, "rows.parquet")
     came = {
-        "pac_row": list(range(40)), "y": whole["y"], "c": [round(c, 7) for c in whole["c"]],
+        "pac_id": list(range(40)), "y": whole["y"], "c": [round(c, 7) for c in whole["c"]],
         "p": whole["p"],
     }  # fmt: skip
     back = stored(came, tmp_path, "back.parquet")
-    assert Tally.count("calibration", data=bare, answers=back, **CALIBRATION).rows == 40
+    assert Tally.count("calibration", data=path, answers=back, **CALIBRATION).rows == 40
     # In CSV the labels are numbers, which never equal text; the predictions beside them are known.
     with pytest.raises(InvalidValueError, match="no class in common"):
         Tally.count(
-            "calibration", data=bare, answers=stored(came, tmp_path, "back.csv"), **CALIBRATION
+            "calibration", data=path, answers=stored(came, tmp_path, "back.csv"), **CALIBRATION
         )
 
 
 def test_a_row_that_was_answered_stands_in_the_table_once(tmp_path: Path) -> None:
-    twice = {**without(rows(), "y"), "pac_row": [5] * 40}
-    back = stored({"pac_row": [5], "y": [1]}, tmp_path, "back.csv")
+    twice = {**without(rows(), "y"), "pac_id": [5] * 40}
+    back = stored({"pac_id": [5], "y": [1]}, tmp_path, "back.csv")
     with pytest.raises(InvalidValueError, match="stands there twice"):
         Tally.count("cascade", data=stored(twice, tmp_path, "rows.csv"), answers=back, **CASCADE)
 
@@ -303,21 +306,21 @@ def test_a_row_that_was_answered_stands_in_the_table_once(tmp_path: Path) -> Non
 def test_arrays_have_their_labels_beside_them() -> None:
     with pytest.raises(InvalidTypeError, match="answers is about tables"):
         Tally.count("calibration", confidence=[0.5], correct=[True], answers="back.csv")
-    with pytest.raises(InvalidTypeError, match="is not named: name it as in the file"):
+    with pytest.raises(InvalidValueError, match="no column 'expert_label'"):
         Tally.count(
             "cascade",
-            data=pl.DataFrame({"c": [0.5], "p": [0], "q": [1]}),
+            data=pl.DataFrame({"c": [0.5], "p": [0], "q": [1], "pac_id": [0]}),
             confidence=["c"],
             prediction=["p", "q"],
-            answers=pl.DataFrame({"pac_row": [0], "y": [1]}),
+            answers=pl.DataFrame({"pac_id": [0], "y": [1]}),
         )
 
 
 def test_the_verbs_take_answers_and_certify_the_same(tmp_path: Path) -> None:
     whole = rows()
-    path = stored(without(whole, "y"), tmp_path, "rows.csv")
+    path = stored(bare(whole), tmp_path, "rows.csv")
     full = stored(whole, tmp_path, "whole.csv")
-    back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
+    back = stored({"pac_id": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
     joined = calibrate(**CALIBRATION, data=path, delta=0.05, answers=back)
     assert joined.counts_digest == calibrate(**CALIBRATION, data=full, delta=0.05).counts_digest
     # The columns are random, and have nothing to do with each other.
@@ -353,12 +356,13 @@ def test_a_label_in_one_format_is_a_prediction_in_another_if_the_one_rule_says_s
     """All pairs in one format are in tests/agreement."""
     prediction, label, *_ = PAIRS[place]
     for source in ("csv", "parquet"):
-        bare = stored({"c": [0.5] * 3, "p": [prediction] * 3}, tmp_path, f"rows.{source}")
+        table = {"c": [0.5] * 3, "p": [prediction] * 3, "pac_id": [0, 1, 2]}
+        path = stored(table, tmp_path, f"rows.{source}")
         for ending in ("csv", "parquet"):
-            back = stored({"pac_row": [2, 0, 1], "y": [label] * 3}, tmp_path, f"back.{ending}")
+            back = stored({"pac_id": [2, 0, 1], "y": [label] * 3}, tmp_path, f"back.{ending}")
             said, truth = _class(prediction, source), _class(label, ending)
             try:
-                totals = Tally.count("calibration", data=bare, answers=back, **CALIBRATION).totals
+                totals = Tally.count("calibration", data=path, answers=back, **CALIBRATION).totals
                 found = totals == {"wrong": 0, "right": 3}
                 assert found, totals
             except (InvalidValueError, InvalidTypeError):

@@ -12,7 +12,6 @@ import pytest
 
 from pacbound import (
     BatchSession,
-    LabelSession,
     Monitor,
     PACCalibrator,
     calibrate,
@@ -24,6 +23,7 @@ from pacbound import (
     certify_shield,
     design_cascade,
     expected_calibration_error,
+    rows_to_label,
 )
 from pacbound.baselines import TemperatureScaling
 from pacbound.errors import InvalidValueError
@@ -64,7 +64,6 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "batch": lambda there: BatchSession(
         FRAME["s"], there["y"], **TWO, rng=np.random.default_rng(0)
     ),
-    "session": lambda there: LabelSession(FRAME["s"], there[["p", "q"]], **TWO),
     "probabilities": lambda there: PACCalibrator(delta=0.1).fit(
         pd.DataFrame({0: FRAME["s"], 1: 1 - FRAME["s"]}), there["y"]
     ),
@@ -72,9 +71,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "temperature": lambda there: TemperatureScaling(inputs="probabilities").fit(
         pd.DataFrame({0: FRAME["s"], 1: 1 - FRAME["s"]}), there["y"]
     ),
-    "labels of a session": lambda there: LabelSession(
-        FRAME["s"], np.tile([0, 1], (N, 1)), classes=[0, 1], **TWO
-    ).tell(pd.Series(range(N), index=FRAME.index), there["y"]),
+    "rows to label": lambda there: rows_to_label(FRAME["s"], there[["p", "q"]], **TWO),
     "error": lambda there: expected_calibration_error(FRAME["s"], there["ok"]),
     "monitor": lambda there: Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.1).update(
         {"confidence": FRAME["s"], "correct": there["ok"]}
@@ -105,8 +102,7 @@ def test_rows_that_are_named_in_two_ways_are_refused_and_places_are_not() -> Non
 
 def test_answers_that_name_their_rows_in_another_order_are_refused() -> None:
     batch = BatchSession(FRAME["s"], FRAME["y"], **TWO, rng=np.random.default_rng(0))
-    session = LabelSession([0.9] * 4, [[0, 1]] * 4, xi=0.5, delta=0.1)
-    for rows, tell in ((batch.ask(), batch.tell), (np.arange(4), session.tell)):
+    for rows, tell in ((batch.ask(), batch.tell),):
         answers = pd.Series([1] * len(rows), index=rows)
         with pytest.raises(InvalidValueError, match=r"in another order.*the first are"):
             tell(rows, answers.iloc[::-1])

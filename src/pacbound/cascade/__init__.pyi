@@ -10,9 +10,6 @@ from pacbound.cascade.cost import certified_cost as certified_cost
 from pacbound.cascade.design import CascadeDesign as CascadeDesign
 from pacbound.cascade.design import design_cascade as design_cascade
 from pacbound.cascade.design_search import Tried as Tried
-from pacbound.cascade.labelling.forecast import LabelForecast as LabelForecast
-from pacbound.cascade.labelling.session import LabelSession as LabelSession
-from pacbound.cascade.labelling.walks import LabelProgress as LabelProgress
 from pacbound.cascade.routing import Cascade as Cascade
 from pacbound.cascade.routing import CascadeResult as CascadeResult
 from pacbound.cascade.routing import CascadeStatistics as CascadeStatistics
@@ -20,5 +17,6 @@ from pacbound.cascade.routing import Failure as Failure
 from pacbound.cascade.routing import Routed as Routed
 from pacbound.cascade.stages import Answer as Answer
 from pacbound.cascade.stages import Answers as Answers
+from pacbound.claims.cascade import rows_to_label as rows_to_label
 
 __all__: list[str]

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -27,12 +26,11 @@ from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.notation import PLAIN, Notation, refuse_notation
 from pacbound.sources.opening import listed_files, open_tables, refuse_copies
-from pacbound.sources.paths import Paths, format_of
+from pacbound.sources.paths import Paths
 from pacbound.sources.rewriting import rewrite
-from pacbound.sources.values import MISSING
-from pacbound.tally.classes import ALL_PREDICT, ClassRule, Vocabulary
+from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import Rows, Slot, wanted
-from pacbound.tally.returned_labels import ROW
+from pacbound.tally.row_ids import ID
 
 Mask = NDArray[np.bool_]
 
@@ -41,12 +39,6 @@ Fill = Callable[[NDArray[np.int64]], NDArray[Any]]
 
 # The row options that say what is known of the classes.
 CLASSES = ("classes", "missing", "unseen_labels")
-
-# The column that takes the label of a row that was asked for.
-LABEL = "label"
-
-# The column by which answers are known to be for the rows of a session.
-CHECK = "pac_check"
 
 
 @dataclass(frozen=True)
@@ -116,39 +108,6 @@ def read_rows(
     return RowsRead(listed_files(files), found)
 
 
-def rows_to_label(
-    source: Paths,
-    target: str | os.PathLike[str],
-    *,
-    predictions: Sequence[str],
-    label: str | None = None,
-    notation: Notation = PLAIN,
-    progress: Progress | None = None,
-) -> tuple[int, int]:
-    """Write the rows of `source` that need a label to `target`, and return how many of how many
-    they are.
-
-    A row needs one if the models do not all predict the same and `label`, where it is named, is
-    empty. All others stay in the sample unlabelled: agreement loses nothing against the slow model,
-    whatever the truth is. Of the rows written, as many as you like may stay without a label, too:
-    each then counts as a loss.
-    """
-
-    def needs_label(batch: Batch, _: int) -> Mask:
-        differ = _differ(batch, predictions)
-        return differ if label is None else differ & _missing(batch, label)
-
-    rows, needing = _numbered(
-        source,
-        target,
-        needs_label,
-        needed=[*predictions, *([] if label is None else [label])],
-        notation=notation,
-        progress=progress,
-    )
-    return needing, rows
-
-
 def rows_asked_for(
     source: Paths,
     target: str | os.PathLike[str],
@@ -175,14 +134,6 @@ def rows_asked_for(
     )
 
 
-def no_label(target: str | os.PathLike[str], *, numbers: bool) -> Fill:
-    """The label column of `target` for labels that are not there yet. Where classes are `numbers`
-    it has their type in formats that have types.
-    """
-    nothing = np.nan if numbers and format_of(Path(target)) != "delimited" else ""
-    return lambda rows: np.full(len(rows), nothing)
-
-
 def _numbered(
     source: Paths,
     target: str | os.PathLike[str],
@@ -207,40 +158,14 @@ def _numbered(
         done += batch.rows
         filled = {name: fill(numbers) for name, fill in added.items()}
         picked = batch.where(chosen)
-        return picked if shown is None else picked.only(shown), {ROW: numbers, **filled}
+        return picked if shown is None else picked.only(shown), {ID: numbers, **filled}
 
     return rewrite(
         source,
         target,
         change,
         needed=needed,
-        added=[ROW, *added],
+        added=[ID, *added],
         notation=notation,
         progress=progress,
     )
-
-
-def _differ(batch: Batch, predictions: Sequence[str]) -> Mask:
-    vocabulary = Vocabulary(ClassRule())
-    rows = Rows.of_batch({name: Slot("class", name) for name in predictions}, batch)
-    codes = [rows.classes(name, vocabulary) for name in predictions]
-    for name, column in zip(predictions, codes, strict=True):
-        rows.refuse_missing(name, column == MISSING, ALL_PREDICT)
-    _require_one_type(vocabulary, codes, predictions)
-    return np.asarray(np.any([column != codes[-1] for column in codes[:-1]], axis=0))
-
-
-def _require_one_type(
-    vocabulary: Vocabulary, codes: Sequence[NDArray[np.int64]], predictions: Sequence[str]
-) -> None:
-    kinds = [{type(found) for found in vocabulary.classes(column.tolist())} for column in codes]
-    if any(one and other and not one & other for one in kinds for other in kinds):
-        raise InvalidTypeError(
-            f"{', '.join(predictions)} hold numbers and text, which are never equal: name classes "
-            "one way."
-        )
-
-
-def _missing(batch: Batch, label: str) -> Mask:
-    codes = Vocabulary(ClassRule()).codes(batch.values(label), label, batch.start)
-    return np.asarray(codes == MISSING)

@@ -30,6 +30,7 @@ from pacbound.says import Quantity, Says
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import RowColumn, Scope
+from pacbound.tally.row_ids import LABEL, RowIds, returned
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY, POSITIVE, require_row_options
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally, recorded_columns
@@ -59,6 +60,17 @@ class Procedure:
 
 
 @dataclass(frozen=True)
+class ToLabel:
+    """The rows that a label is wanted for, the most wanted first, their ids, and the columns that
+    are filled in.
+    """
+
+    rows: NDArray[np.int64]
+    ids: RowIds
+    fill: tuple[str, ...] = (LABEL,)
+
+
+@dataclass(frozen=True)
 class Told:
     """What files say of themselves: what need not be asked for, and what their rows are of."""
 
@@ -76,6 +88,9 @@ class Told:
 
 
 C = TypeVar("C", bound=Certificate)
+
+# What a label is asked for with, and comes back to.
+_ASKED = ("xi", "delta", "claim", "costs", "bound")
 
 # What is asked for about groups.
 _ABOUT_GROUPS = ("group_thresholds", "group_verdicts", "small_groups")
@@ -278,9 +293,19 @@ class Claim(ABC, Generic[C]):
         columns: Mapping[str, Any],  # noqa: ARG002
         data: Any,  # noqa: ARG002
         rows: Mapping[str, Any],  # noqa: ARG002
-    ) -> list[int]:
-        """The rows whose label could still change the verdict, the most useful first."""
-        return []
+    ) -> ToLabel:
+        """The rows whose label could still change the verdict, the most useful first, and by which
+        ids they go out.
+        """
+        raise InvalidTypeError(f"No rows of {self.kind} are asked for.")
+
+    def asked_text(self, wishes: Values) -> str:
+        """What labels are asked for: they come home to the question that they went out for."""
+        asked = {name: wishes[name] for name in _ASKED if wishes.get(name) is not None}
+        return f"{self.kind} {asked}"
+
+    def require_later(self, before: Certificate, now: C) -> None:
+        """Raise unless `now` can be a later look at the rows of a certificate of before."""
 
     def refused_groups(self, certificate: C) -> Iterable[str]:  # noqa: ARG002
         """The groups that nothing is certified for, where others are."""
@@ -375,6 +400,8 @@ def certify(
     counting = claim.counting(wishes, columns, data, options)
     question = claim.question_for(columns, data)
     question = replace(question, among=claim.drawn_among(wishes, question))
+    if options.get("answers") is not None:
+        options["answers"] = returned(options["answers"], claim.asked_text(wishes))
     tally = Tally.count(question, data=data, **{**columns, **counting, **options})
     named = {
         **columns,

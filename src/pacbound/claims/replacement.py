@@ -10,7 +10,7 @@ import numpy as np
 
 from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify_passed
+from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, certify_passed
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
@@ -61,6 +61,7 @@ from pacbound.tally.questions.replacement import (
     at_best,
     of_candidates,
 )
+from pacbound.tally.row_ids import RowIds, returned
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally, require_is_tally
 from pacbound.watch import DifferenceWatch
@@ -450,7 +451,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         columns: Mapping[str, Any],
         data: Any,
         rows: Mapping[str, Any],
-    ) -> list[int]:
+    ) -> ToLabel:
         """The rows whose label could still change the verdict, those first in which it could turn
         a loss into a gain, for most candidates.
         """
@@ -459,16 +460,19 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "Rows are written to be labelled where answers are right or wrong, and these are "
                 "graded: grade the rows whose quality is missing in the table itself."
             )
-        kept = Kept()
+        kept, asked = Kept(), self.asked_text(certificate.values)
         drawn = certificate.draw
         passed = {**columns, **rows, "seed": None if drawn is None else drawn.seed}
         given = {name: value for name, value in passed.items() if value is not None}
+        if "answers" in given:
+            given["answers"] = returned(given["answers"], asked)
         count_rows(self.question, given, data, kept)
         undecided, names = self._undecided(certificate.values), groups_of(certificate.values)
         useful = np.concatenate([_useful(one, names, undecided) for one in kept.judged])
         places = np.arange(len(useful)) if kept.places is None else kept.places
+        useful[np.isin(places, kept.declined)] = 0
         order = np.argsort(-useful, kind="stable")
-        return [int(place) for place in places[order[useful[order] > 0]]]
+        return ToLabel(places[order[useful[order] > 0]], RowIds(kept.table, asked))
 
     def _undecided(self, values: Values) -> Any:
         """Whether each candidate does not pass in each group, and could with more labels: in every

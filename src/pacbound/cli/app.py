@@ -22,8 +22,6 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Certify": {line.command: line.help for line in CLAIMS.values()},
     "Spend less": {
         "plan": "How many labels a claim will take.",
-        "label": "Label the rows of a cascade that matter, and stop any time.",
-        "to-label": "Write the rows of a cascade whose label matters.",
         "design": "Choose a cascade among many models, and certify it.",
         "cost": "An upper bound on what a certified cascade costs.",
         "batch": "Answer a table of records, asking the slow model little.",

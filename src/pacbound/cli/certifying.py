@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.claims import claim_of, claims_of
-from pacbound.claims.certificate import Certificate
+from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.claims.claim import Claim, certify
 from pacbound.cli.delivery import (
     AboutOption,
@@ -43,16 +43,13 @@ from pacbound.cli.rows import (
     with_options,
 )
 from pacbound.cli.streams import print_json
-from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
+from pacbound.cli.to_label import ask_for_labels, label_options, require_askable, with_labels
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.forms import REQUIRED, Ask
-from pacbound.sources.rewriting import write_rows
 from pacbound.tally import Tally
-from pacbound.tally.joined_tables import rows_to_ask
 from pacbound.tally.questions.question import RowColumn, subject_of
 from pacbound.tally.row_options import JOINED_BY
 
-# The column to fill in where the table has none for labels.
-EXPERT_LABEL = "expert_label"
 GROUPS = RowColumn(
     "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
 )
@@ -60,15 +57,6 @@ TalliesArgument = Annotated[
     list[Path],
     typer.Argument(metavar="TALLY...", help="What `pacbound tally` wrote, one for each part."),
     Reads(),
-]
-ToLabelOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the rows whose label could still change the verdict to this file, the most "
-        "useful first, without the models' answers.",
-        rich_help_panel=ROWS,
-    ),
-    Writes(),
 ]
 # With --id, tables of several models are joined.
 _FilesOfModels = files_argument(
@@ -90,10 +78,13 @@ def certifying(kind: str) -> Callable[..., Any]:
         options = {**rows.options(), "about": about_of(given["about"]) or None}
         seed = seed_for(given["output"], kind, tables, {**columns, **options})
         options |= {} if seed is None else {"seed": seed}
+        asks = require_askable(given)
+        options = with_labels(options, columns) if asks else options
         with progress_bar("counting") as progress:
             certificate = certify(claim, columns, asked, tables, {**options, "progress": progress})
-        if given.get("to_label") is not None:
-            _ask_for_labels(claim, certificate, columns, tables, rows, given["to_label"])
+        _require_later(claim, certificate, given["output"])
+        if asks:
+            ask_for_labels(claim, certificate, columns, tables, rows, given)
         return _delivered(certificate, given)
 
     return _command(
@@ -104,41 +95,25 @@ def certifying(kind: str) -> Callable[..., Any]:
             _parameter("files", _FilesOfModels if claim.question.joins else FilesArgument),
             *map(_of_column, columns_of(claim)),
             *(_of_ask(ask) for ask in claim.asks if ask.option),
-            *([_parameter("to_label", ToLabelOption, None)] if claim.asks_for_labels else []),
+            *(label_options() if claim.asks_for_labels else []),
             _parameter("rows", Annotated[RowChoices, (*_rows(claim), "sample")]),
             *_RESULT,
         ],
     )
 
 
-def _ask_for_labels(
-    claim: Claim[Any],
-    certificate: Certificate,
-    columns: Mapping[str, Any],
-    tables: list[str],
-    rows: RowChoices,
-    target: Path,
-) -> None:
-    """Write the rows whose label could still change the verdict, without the models' answers."""
-    options = rows.options()
-    options.pop("sample", None)
-    asked = claim.rows_to_label(certificate, columns, tables, options)
-    # A column of the user's own called "label" would come back as labels.
-    label = columns.get("label") or EXPERT_LABEL
-    joins = {"by": options.get("id"), "where": options.get("where")}
-    found = rows_to_ask(
-        tables, asked, label, columns.get("prediction") or (), **joins, notation=rows.notation()
-    )
-    write_rows(target, found, tables)
-    told = (
-        f"The labels of {len(asked):,} of {certificate.n:,} rows are missing and could still "
-        f"change the verdict. These rows are in {target}, the most useful first: fill in the "
-        f"column {label!r} of all or some, and repeat the command with --label {label} --labels "
-        f"{target}."
-        if asked
-        else f"No further label can change the verdict: {target} has no rows."
-    )
-    typer.echo(f"{told}\n", err=True)
+def _require_later(claim: Claim[Any], certificate: Certificate, output: Path | None) -> None:
+    """Refuse to write over a certificate that is an earlier look and does not agree."""
+    if output is None or not output.is_file():
+        return
+    try:
+        before = load_certificate(output)
+    except (PacboundError, OSError):
+        return  # Something else, which is written over like any file.
+    try:
+        claim.require_later(before, certificate)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{output}: {error}") from None
 
 
 def tallying(kind: str) -> Callable[..., Any]:
@@ -285,7 +260,8 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     joins = JOINED_BY if claim.question.joins else ()
     if claim.question.in_order:
         return (*PIPED, *COUNTED)
-    return (*joins, *classes, *graded, *DRAWN, "labels", *PIPED, *COUNTED)
+    back = ("labels", "cannot_tell")
+    return (*joins, *classes, *graded, *DRAWN, *back, *PIPED, *COUNTED)
 
 
 def _of_column(column: RowColumn) -> Parameter:

@@ -14,6 +14,7 @@ from pacbound.claims.certificate import Certificate
 from pacbound.cli.delivery import progress_bar
 from pacbound.cli.rows import chosen, for_question, readable_roles
 from pacbound.errors import InvalidTypeError
+from pacbound.tally.row_ids import returned
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY
 from pacbound.tally.table import unnamed
 from pacbound.tally.tally import Tally
@@ -89,6 +90,9 @@ def recounted(
         if drawn.by == "clusters" and "clusters" in columns:
             draw["among"] = list(dict(drawn.among)) or "all"
     given = {**columns, **by_claim, **draw, **_grading(certificate), **counting}
+    if given.get("answers") is not None:
+        asked_text = certificate.by.asked_text(certificate.values)
+        given["answers"] = returned(given["answers"], asked_text)
     tally = Tally.count(question, data=list(files), **given)
     # The counts are the same with looks and without, and none may be planned at other rows.
     asked = {name: value for name, value in certificate.asked_for.items() if name != "looks"}

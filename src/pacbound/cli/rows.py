@@ -106,8 +106,8 @@ _OWN: dict[str, Any] = {
         help="With -: csv, tsv, jsonl, parquet, arrow or npz, if its first bytes do not say it."
     ),
     "labels": typer.Option(
-        help="A file of labels that came back, joined to the rows by its column pac_row; the "
-        "label column is in it. May be repeated."
+        help="A file of labels that came back, filled in where --to-label left a column empty, and "
+        "joined to the rows by its column pac_id. May be repeated."
     ),
     "sample": typer.Option(
         metavar="NAME",

@@ -52,9 +52,10 @@ The decisions are therefore those above, with no label at all. The claims are no
 same. That at most xi of the answers differ fails on another event than that at most xi of the
 accuracy is lost, and delta covers one of the two: whoever publishes the first if it is good, and
 labels on and publishes the second otherwise, is wrong with a probability of up to the sum. With
-n = 300, xi = 0.1 and delta = 0.05 it can be 0.0924 (`tests/guarantees/test_label_sessions.py`). So
-this claim is declared before the models' answers are compared, and takes no labels. What is
-claimed while labels may still come is the loss, also as long as there is none.
+n = 300, xi = 0.1 and delta = 0.05 it can be 0.0924
+(`tests/guarantees/test_labels_bit_by_bit.py`). So this claim is declared before the models' answers
+are compared, and takes no labels. What is claimed while labels may still come is the loss, also as
+long as there is none.
 """
 
 from __future__ import annotations

@@ -129,7 +129,10 @@ def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:
 
 
 def write_rows(
-    target: str | os.PathLike[str], columns: Mapping[str, Sequence[Any]], inputs: Sequence[Any]
+    target: str | os.PathLike[str],
+    columns: Mapping[str, Sequence[Any]],
+    inputs: Sequence[Any],
+    notation: Notation = PLAIN,
 ) -> None:
     """Write columns of values to `target`, in the format of its name; lists, objects and columns of
     several types go out as text. `inputs` may not be overwritten.
@@ -145,7 +148,10 @@ def write_rows(
         raise InvalidValueError(
             f"{target}: rows can be written to {', '.join(WRITERS)}, by the file's name."
         )
-    by = {"separator": SEPARATORS[suffix]} if FORMATS[suffix] == "delimited" else {}
+    by = {}
+    if FORMATS[suffix] == "delimited":
+        said = notation.delimiter if suffix != ".tsv" else None
+        by = {"separator": said or SEPARATORS[suffix], "decimal": notation.decimal or "."}
     record = pyarrow.RecordBatch.from_pydict(
         {name: _plain(values) for name, values in columns.items()}
     )

@@ -11,7 +11,7 @@ columns leave their engine.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -69,8 +69,10 @@ from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.joined_tables import joined, quality_of
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Judged, Question
-from pacbound.tally.returned_labels import ROW, ReturnedLabels, stored_as
+from pacbound.tally.questions.question import GRADED_SLOTS
+from pacbound.tally.returned_labels import ReturnedLabels, stored_as
 from pacbound.tally.rollout_rows import LOOKED_AT, RolloutRows
+from pacbound.tally.row_ids import ID, LABEL, Returned, TableDigest
 from pacbound.tally.row_options import DRAWN_BY, POSITIVE, ROWS, options_about
 from pacbound.tally.table import (
     CountTable,
@@ -100,11 +102,14 @@ class Counted:
 @dataclass
 class Kept:
     """Rows as they were judged, in order, for whoever needs more of them than counts; `places` are
-    those among all rows, where some were drawn.
+    those among all rows, where some were drawn. `table` is the digest by which they get their ids,
+    and `declined` are those that nobody can tell the label of.
     """
 
     judged: list[Judged] = field(default_factory=list)
     places: Integers | None = None
+    table: str = ""
+    declined: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 class Counting:
@@ -122,6 +127,8 @@ class Counting:
         self._source = source
         self.question, self.rule, self.draw = question, rule or ClassRule(), draw
         self._kept = kept
+        self._came: ReturnedLabels | None = None
+        self._digest = None if kept is None else _digest_of(question)
         self._coins = None if question.graded is None else Coins(question.graded)
         self._progress = progress
         self.vocabulary = Vocabulary(self.rule)
@@ -152,7 +159,14 @@ class Counting:
         places, self.drawn = candidates.chosen()
         if self._kept is not None:
             self._kept.places = places
+        if self._digest is not None:
+            self._digest.choose(places)
         return places
+
+    def join(self, came: ReturnedLabels) -> ReturnedLabels:
+        """Check in the end that labels which came back are those of the rows that are counted."""
+        self._came, self._digest = came, self._digest or _digest_of(self.question)
+        return came
 
     def drew(self, drawn: Drawn) -> None:
         """Take in what an engine drew rows from, and say what is left of them."""
@@ -168,6 +182,14 @@ class Counting:
     def keeps_rows(self) -> bool:
         """Whether somebody needs more of the rows than counts."""
         return self._kept is not None
+
+    def require_order(self, has_order: Callable[[], bool]) -> None:
+        """Refuse rows without an order where somebody needs to know their places."""
+        if self.keeps_rows and not has_order():
+            raise InvalidValueError(
+                "These rows have no order, and rows are asked for by their place: pass files, "
+                "without engine='spark', or a pandas or Polars frame."
+            )
 
     @property
     def counts_inside(self) -> bool:
@@ -185,6 +207,8 @@ class Counting:
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
+        if self._digest is not None:
+            self._digest.take(rows)
         if self.question.judged_at_once:
             self._waiting.append(rows)
             self.rows += len(rows)
@@ -231,12 +255,23 @@ class Counting:
         slots = self.question.slots
         return next((slots[key].name for key in ("label", "labels") if key in slots), None)
 
+    def _check_ids(self) -> None:
+        """Require that labels came back to these rows, and say by what they get their ids."""
+        if self._digest is None:
+            return
+        if self._came is not None:
+            self._came.require_ids_of(self._digest.value)
+        if self._kept is not None:
+            self._kept.table = self._digest.value
+            self._kept.declined = self._kept.declined if self._came is None else self._came.declined
+
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
         if self._waiting:
             self.rows = 0
             whole = Rows.joined(self._waiting)
             self.add(self.question.judge(whole, self.vocabulary, self.evidence))
+        self._check_ids()
         for slot in self.question.slots.values():
             if slot.positive is not None:
                 slot.positive.require_seen(slot.name)
@@ -264,6 +299,11 @@ class Counting:
             drawn = replace(drawn, fresh=True)
         require_all_told(drawn, graded, missing=self.question.lacks_labels(cells, counts))
         return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids, graded)
+
+
+def _digest_of(question: Question) -> TableDigest:
+    answers = (*question.labelled_by, *(k for k in question.slots if k.startswith(GRADED_SLOTS)))
+    return TableDigest(question.slots, answers)
 
 
 def count_rows(
@@ -321,6 +361,9 @@ def _count_rows(
     options = {name: value for name, value in given.items() if name in ROWS}
     columns = {name: value for name, value in given.items() if name not in ROWS}
     _require_fitting(question, columns, options, data)
+    if "answers" in options and "label" in question.labelled_by:
+        named = {"label", "quality", "preferred", "correct"} & columns.keys()
+        columns |= {} if named else {"label": LABEL}
     if data is None:
         by = {name: options[name] for name in DRAWN_BY if name in options}
         same_rows(**columns, **by)
@@ -346,7 +389,7 @@ def _count_rows(
         own = replace(own, slots=scaled(own.slots, notation.scale))
     counting = _counting(own, options, columns=True, kept=kept)
     reading = options_about("reading", options)
-    came = _Came(options.get("answers"), own, counting.rule, notation)
+    came = _Came(options.get("answers"), counting, notation, options.get("cannot_tell"))
     if are_paths(data):
         return own, _count_files(counting, came, data, notation, reading)
     with reading_frame():
@@ -359,22 +402,33 @@ class _Came:
     Spark where that holds them and the rows.
     """
 
-    source: Any
-    question: Question
-    rule: ClassRule
+    given: Any
+    counting: Counting
     notation: Notation
+    cannot_tell: str | None
 
     def __bool__(self) -> bool:
-        return self.source is not None
+        return self.given is not None
+
+    @property
+    def source(self) -> Any:
+        """The files or the frame that they are in; None if nothing came back yet."""
+        return self.given.source if isinstance(self.given, Returned) else self.given
 
     @cached_property
     def labels(self) -> ReturnedLabels:
         """What came back, in memory."""
-        return ReturnedLabels.of(self.source, self.question, self.rule, self.notation)
+        given = self.given if isinstance(self.given, Returned) else Returned(self.given)
+        question, rule = self.counting.question, self.counting.rule
+        return self.counting.join(
+            ReturnedLabels.of(given, question, rule, self.notation, self.cannot_tell)
+        )
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Names for what it came back in; one of its own for a frame, which has none."""
+        if self.source is None:
+            return ()
         named = self.labels.sources if are_paths(self.source) else ()
         return named or (own_name(),)
 
@@ -391,10 +445,12 @@ class _Came:
 
         if not is_in_spark(native):
             return None
-        stays = not are_paths(self.source) and is_in_spark(self.source)
+        source, counting = self.source, self.counting
+        is_frame = source is not None and not are_paths(source)
+        stays = is_frame and self.cannot_tell is None and is_in_spark(source)
         try:
-            answers = self.source if stays else self.labels
-            return joined_inside(native, answers, self.question, self.rule)
+            answers = source if stays else self.labels
+            return joined_inside(native, answers, counting.question, counting.rule)
         except CannotJoinError:
             return None
 
@@ -462,7 +518,11 @@ def _count_joined(
         )
     known_by = {} if answers is None else {f"id {name}": Slot("class", name) for name in tables.ids}
     asked = replace(own, slots={**own.slots, **known_by})
-    came = None if answers is None else ReturnedLabels.of(answers, asked, counting.rule, notation)
+    came = None
+    if answers is not None:
+        given = answers if isinstance(answers, Returned) else Returned(answers)
+        word = options.get("cannot_tell")
+        came = counting.join(ReturnedLabels.of(given, asked, counting.rule, notation, word))
     back = set() if came is None else {column.key for column in came.columns}
     for key, slot in {**asked.slots, **counting.draw.slots}.items():
         role, _, model = key.partition(" ")
@@ -517,6 +577,7 @@ def _count_frame(counting: Counting, came: _Came, native: Any) -> Counted:
     Where labels came back, but to rows in Spark, and where rows are drawn by their place, the
     columns leave the engine.
     """
+    counting.require_order(has_order=partial(_has_order, native))
     draw, rows = counting.draw, came.joined_to(native)
     joined = None if rows is not None else came.labels
     native = native if rows is None else rows
@@ -548,6 +609,7 @@ def _count_files(
     question, draw, progress = counting.question, counting.draw, reading.get("progress")
     slots = {**question.slots, **draw.slots}
     with opened(paths, wanted(slots), notation=notation, **reading) as tables:
+        counting.require_order(has_order=lambda: bool(tables.tables))
         joined = came.labels if came and tables.tables else None
         listed = tables.tables if joined is None else joined.tables(tables.tables)
         if draw.chooses and listed:
@@ -666,6 +728,13 @@ def _candidates_in_order(
         with located(path):
             candidates.take(Rows.of_batch(draw.slots, batch))
     return candidates
+
+
+def _has_order(native: Any) -> bool:
+    # Loaded here, because arrays need no narwhals.
+    from pacbound.tally.frames.counting import has_order  # noqa: PLC0415
+
+    return bool(has_order(native))
 
 
 def _ids_of_frame(draw: Draw, native: Any) -> Numbers:
@@ -791,12 +860,12 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
             del slots[column.key]
         else:
             slots[column.key] = stored_as(column.slot)
-    if ROW in stored:
-        slots[ROW] = Slot("number", ROW)
+    if ID in stored:
+        slots[ID] = Slot("number", ID)
     elif not has_order(native):
         raise InvalidValueError(
             f"The rows of this frame have no order, and labels are joined by the number of a row: "
-            f"give it a column {ROW} with the numbers that went out."
+            f"give it a column {ID} with the numbers that went out."
         )
     found = whole_columns(native, slots, in_order=by_place)
     return {**found, **joined.joined(found, question)}

@@ -11,21 +11,25 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.batches import TableFile, chosen_rows
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.opening import open_table
-from pacbound.sources.paths import are_paths, expanded, format_of
+from pacbound.sources.opening import open_table, open_tables
+from pacbound.sources.paths import are_paths, format_of
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import NotAClassError, class_of_text
-from pacbound.tally.returned_labels import ROW
+from pacbound.tally.columns import Integers
+from pacbound.tally.row_ids import refuse_reserved
 
 # What inspect_ai writes for correct, partly correct, incorrect and no answer.
 GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -34,8 +38,6 @@ _EPOCH: Final = "epoch"
 # A hash of the question, which must be the same for all models.
 _HASH: Final = "doc_hash"
 _MOST_VALUES: Final = 20
-# Columns of files that people fill in, and hand back: none of the user's own may pass for them.
-_RESERVED: Final = ("pac_", "expert_")
 Row = Mapping[str, Any]
 
 
@@ -192,38 +194,57 @@ class JoinedTables:
 
 def rows_to_ask(
     files: Sequence[Any],
-    rows: Sequence[int],
-    label: str,
-    hidden: Sequence[str],
+    rows: Integers,
+    fill: Sequence[str],
     *,
+    shown: Sequence[str] | None = None,
+    hidden: Collection[str] = (),
     by: Any = None,
     where: Any = None,
     notation: Notation = PLAIN,
 ) -> dict[str, list[Any]]:
-    """Columns of these rows that a labeller may see, with their numbers and an empty label: of one
-    table all that are not `hidden`, of joined tables those that say the same in all of them.
+    """Columns of these rows that a labeller may see, and empty ones to `fill`: those that are
+    `shown` or, without it, all that are not `hidden`; of joined tables only those that say the same
+    in all of them.
     """
     if by is None:
-        parts = [_read(file, place, notation) for place, file in enumerate(expanded(files))]
-        one = TableOfModel(parts[0].name, [row for part in parts for row in part.rows])
-        columns = dict.fromkeys(key for row in one.rows for key in row)
-        found = {name: [field_of(row, name) for row in one.rows] for name in columns}
+        tables = open_tables(files, notation)
+        columns = list(dict.fromkeys(name for table in tables for name in table.columns))
     else:
-        tables = joined(files, by=by, where=where, notation=notation)
-        found = {name: tables.column(0, name) for name in tables.same()}
-    taken = [name for name in found if name.startswith(_RESERVED)]
-    if taken:
+        models = joined(files, by=by, where=where, notation=notation)
+        columns = models.same()
+    refuse_reserved(columns, files[0])
+    wanted = [name for name in columns if name not in hidden] if shown is None else list(shown)
+    strange = [name for name in wanted if name not in columns]
+    if strange:
         raise InvalidValueError(
-            f"{files[0]} has a column {taken[0]!r}, and names that begin with "
-            f"{' or '.join(_RESERVED)} are those of columns that are filled in and come back: "
-            "rename it."
+            f"{files[0]} has no column {strange[0]!r} to show: expected some of "
+            f"{', '.join(columns[:30])}."
         )
-    shown = {
-        name: [column[row] for row in rows]
-        for name, column in found.items()
-        if name not in (*hidden, label)
-    }
-    return {ROW: list(rows), **shown, label: [None] * len(rows)}
+    if by is None:
+        found = _chosen(tables, rows, wanted)
+    else:
+        whole = {name: models.column(0, name) for name in wanted}
+        found = {name: [column[row] for row in rows.tolist()] for name, column in whole.items()}
+    return {**found, **{name: [None] * len(rows) for name in fill}}
+
+
+def _chosen(
+    tables: Sequence[TableFile], rows: Integers, columns: Sequence[str]
+) -> dict[str, list[Any]]:
+    """Columns of some rows of tables, in the order of `rows`; text goes out as it stood."""
+    order, done = np.argsort(rows), 0
+    found: dict[str, list[Any]] = {name: [] for name in columns}
+    for table in tables:
+        for batch in table.batches(list(columns) or None):
+            some = batch.where(chosen_rows(rows[order], done, batch.rows))
+            done += batch.rows
+            for name in columns if some.rows else ():
+                values = some.values(name)
+                held = [*values.distinct, None]  # MISSING, which is -1, is the last place.
+                found[name] += [held[place] for place in values.places.tolist()]
+    back = np.argsort(order)
+    return {name: [column[place] for place in back.tolist()] for name, column in found.items()}
 
 
 def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN) -> JoinedTables:

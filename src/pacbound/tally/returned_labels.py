@@ -1,17 +1,17 @@
-"""Labels, or grades, that come back for rows: joined to them by the number that each row went out
-with.
+"""Labels, or grades, that come back for rows: joined to them by the id that each row went out with.
 
-Whatever writes rows to be labelled gives each a number, `pac_row`: its place among all rows, from
-0. What comes back need not hold more than that number and the label, in any order and any format. A
-row's number is its place in the table or, where the table has a column `pac_row` itself, what
-stands there. Where answers are graded, the grades of all models come back, in a column each.
+Whatever writes rows to be labelled gives each an id, `pac_id`, by which its label comes home
+(`pacbound.tally.row_ids`). What comes back need not hold more than that id and the label, in any
+order and any format. Where the table has a column `pac_id` itself, of whole numbers, rows are known
+by what stands there. The label is in the column `expert_label`, and the grades of several models in
+`expert_grade_1` and so on; a file without them has the columns that are named for the table.
 
-A label that lands on a wrong row makes a false certificate, so nothing is forgiven: a number that
-is not that of a row, or that has two labels, raises, and so does a label that contradicts one
-that the table has. The question's own scores and classes, and the ids of joined tables, must hold
-what the table holds where they came back beside the labels; all other columns are not compared.
-Classes are read by the one rule (`pacbound.tally.classes`), each file by its own types. A label
-that did not come back is missing, and what that means is up to the question.
+A label that lands on a wrong row makes a false certificate, so nothing is forgiven: an id that is
+not that of a row, or that has two different labels, raises, and so does a label that contradicts
+one that the table has. The question's own scores and classes, and the ids of joined tables, must
+hold what the table holds where they came back beside the labels; all other columns are not
+compared. Classes are read by the one rule (`pacbound.tally.classes`), each file by its own types. A
+label that did not come back is missing, and what that means is up to the question.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from pacbound.sources.notation import FALSE, PLAIN, TRUE, Notation
 from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths, are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing
-from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
-from pacbound.tally.columns import Floats, Integers, Slot, numeric
+from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.columns import QUALITY, Floats, Integers, Slot, numeric
 from pacbound.tally.questions.question import GRADED_SLOTS, Question
-
-# The column with the number of each row that went out to be labelled.
-ROW: Final = "pac_row"
+from pacbound.tally.row_ids import GRADE, ID, LABEL, Returned, RowIds, parted, spelling_of
 
 # How far a score may be from what it was when it went out: digits are lost on the way.
 CLOSE: Final = 1e-6
@@ -67,8 +65,8 @@ class Wrong:
     def twice(self) -> InvalidValueError:
         """A row of the table that is there twice."""
         return InvalidValueError(
-            f"{self.where}: a row that was answered stands there twice (its {ROW} is {self.row}): "
-            "every row has a number of its own."
+            f"{self.where}: a row that was answered stands there twice (its {ID} is {self.row}): "
+            "every row has an id of its own."
         )
 
     def lacking(self) -> InvalidValueError:
@@ -129,13 +127,13 @@ class KnownBy:
 
 @dataclass(frozen=True)
 class AnswerColumn:
-    """A column that came back: its slot, how it is read as numbers that can be compared, NaN where
-    one is missing, how they are given on, and how one of them is spelled.
+    """A column that came back: its slot, how a column of its kind is read as numbers that can be
+    compared, NaN where one is missing, how they are given on, and how one of them is spelled.
     """
 
     key: str
     slot: Slot
-    read: Callable[[Batch], Floats]
+    read: Callable[[Batch, str], Floats]
     given: Callable[[Floats], Any]
     spelled: Callable[[float], str]
 
@@ -143,6 +141,14 @@ class AnswerColumn:
     def name(self) -> str:
         """What it is called."""
         return self.slot.name
+
+    def came_as(self, columns: Collection[str]) -> str:
+        """What it is called among the columns that came back."""
+        role, _, model = self.key.partition(" ")
+        own = LABEL if role == "label" else self.name
+        if role == QUALITY and model:
+            own = f"{GRADE}{int(model) + 1}"
+        return own if own in columns else self.name
 
     @property
     def what(self) -> str:
@@ -152,12 +158,13 @@ class AnswerColumn:
     @classmethod
     def of(cls, key: str, slot: Slot, rule: ClassRule) -> AnswerColumn:
         """The column of a slot: classes, truth values, or grades."""
-        name = slot.name
         if slot.kind == "number or nothing":
             return cls(
                 key,
                 slot,
-                lambda batch: np.asarray(numeric(batch.numbers(name, missing=True), name), float),
+                lambda batch, name: np.asarray(
+                    numeric(batch.numbers(name, missing=True), name), float
+                ),
                 lambda found: found,
                 lambda one: f"{one:g}",
             )
@@ -165,7 +172,9 @@ class AnswerColumn:
             return cls(
                 key,
                 slot,
-                lambda batch: _with_gaps(_truth_values(batch.values(name), name, batch.start)),
+                lambda batch, name: _with_gaps(
+                    _truth_values(batch.values(name), name, batch.start)
+                ),
                 lambda found: found == 1,
                 lambda one: str(bool(one)),
             )
@@ -174,7 +183,7 @@ class AnswerColumn:
         return cls(
             key,
             slot,
-            lambda batch: _with_gaps(vocabulary.codes(batch.values(name), name, batch.start)),
+            lambda batch, name: _with_gaps(vocabulary.codes(batch.values(name), name, batch.start)),
             lambda found: Values(list(vocabulary.names()), _without_gaps(found)),
             lambda one: repr(vocabulary.names()[int(one)]),
         )
@@ -190,12 +199,17 @@ def _without_gaps(found: Floats) -> Integers:
 
 @dataclass
 class ReturnedLabels:
-    """What came back: for each row in `numbers`, rising, what stands in each of the columns."""
+    """What came back: for each row in `numbers`, rising, what stands in each of the columns; the
+    `ids` of all rows that came back, and those that nobody can tell.
+    """
 
     name: str
     columns: Sequence[AnswerColumn]
     numbers: Integers
     values: Floats
+    ids: Mapping[int, str]
+    declined: Integers
+    asked: str = ""
     told: Sequence[KnownBy] = ()
     sources: tuple[str, ...] = ()
     needs_all: bool = True
@@ -206,29 +220,65 @@ class ReturnedLabels:
 
     @classmethod
     def of(
-        cls, source: Any, question: Question, rule: ClassRule, notation: Notation = PLAIN
+        cls,
+        returned: Returned,
+        question: Question,
+        rule: ClassRule,
+        notation: Notation = PLAIN,
+        cannot_tell: str | None = None,
     ) -> ReturnedLabels:
-        """The answers in files or in a frame, to be joined to the rows of a question."""
+        """The answers in files or in a frame, to be joined to the rows of a question; of a row that
+        holds `cannot_tell` nobody can tell the answer.
+        """
         columns, known_by = answer_columns(question, rule)
-        found = (
-            _of_files(source, columns, known_by, notation)
-            if are_paths(source)
-            else _of_frame(source, columns, known_by)
-        )
+        source, found = returned.source, _Found("the answers", columns, {}, cannot_tell)
+        if are_paths(source):
+            found = _of_files(source, columns, known_by, notation, cannot_tell)
+        elif source is not None:
+            found = _of_frame(source, columns, known_by, cannot_tell)
         numbers, values = np.concatenate(found.numbers), np.concatenate(found.values)
         answered = np.flatnonzero(~np.isnan(values).all(axis=1))
         chosen = answered[np.argsort(numbers[answered], kind="stable")]
-        made = cls(
+        first, values = _merged(found.name, columns, numbers[chosen], values[chosen])
+        return cls(
             found.name,
             columns,
-            numbers[chosen],
-            values[chosen],
-            found.known_by(chosen),
+            numbers[chosen[first]],
+            values,
+            found.ids,
+            np.array(sorted(found.declined), dtype=np.int64),
+            returned.asked,
+            found.known_by(chosen[first]),
             found.sources,
             needs_all=not question.labels_may_be_missing,
         )
-        made._refuse_repeated()
-        return made
+
+    def require_own_ids(self, *, own: bool) -> None:
+        """Raise unless rows came back under numbers where the table has an `own` column of them,
+        and else under the ids that they went out with.
+        """
+        wrong = next((row for row, check in self.ids.items() if bool(check) == own), None)
+        if wrong is None:
+            return
+        if own:
+            raise InvalidValueError(
+                f"{self.name} has the {ID} {wrong}-r{self.ids[wrong]}, and the table has numbers "
+                f"of its own in its column {ID}: these are answers to another table."
+            )
+        raise not_a_row(f"{ID} of {self.name} holds {wrong}")
+
+    def require_ids_of(self, table: str) -> None:
+        """Raise if some ids are not those of the rows of this table, by its digest."""
+        ids = RowIds(table, self.asked)
+        wrong = [row for row, check in self.ids.items() if check and check != ids.check(row)]
+        if wrong:
+            raise InvalidValueError(
+                f"{self.name} answers {wrong[0]}-r{self.ids[wrong[0]]} ({len(wrong):,} of "
+                f"{len(self.ids):,} such ids), which is no row of this table and question. It went "
+                "out for another table, for these rows before some were dropped, added or moved, "
+                "or with another xi, delta, claim or costs; or the line was cut short. Pass the "
+                "table and the options with which it went out."
+            )
 
     def place_of(self, name: str) -> int | None:
         """The place of a column of this name among those that came back."""
@@ -238,11 +288,12 @@ class ReturnedLabels:
     def tables(self, tables: Sequence[TableFile]) -> list[TableFile]:
         """The tables with the labels in them, to be read one after the other, and in order."""
         passed: list[int] = []
+        self.require_own_ids(own=any(ID in table.columns for table in tables))
         return [_Joined(table, self, place, passed) for place, table in enumerate(tables)]
 
     def joined(self, arrays: Mapping[str, Any], question: Question) -> dict[str, Any]:
         """The columns of a frame by slot with the labels among them. Rows are known by the column
-        `ROW` or, if there is none, by their place.
+        `ID` or, if there is none, by their place.
         """
         keys = [column.key for column in self.columns]
         others = {key: arrays[key] for key in question.slots if key not in keys}
@@ -250,7 +301,8 @@ class ReturnedLabels:
         named |= {
             column.name: arrays[column.key] for column in self.columns if column.key in arrays
         }
-        named |= {ROW: arrays[ROW]} if ROW in arrays else {}
+        named |= {ID: arrays[ID]} if ID in arrays else {}
+        self.require_own_ids(own=ID in arrays)
         rows = len(next(iter(others.values())))
         values = self.join(ArrayBatch(0, rows, named), list(named), "the frame")
         self.require_all_met("the frame")
@@ -268,8 +320,8 @@ class ReturnedLabels:
         in the tables before it.
         """
         rows = (
-            row_numbers(batch.numbers(ROW), batch.start)
-            if ROW in stored
+            row_numbers(batch.numbers(ID), batch.start)
+            if ID in stored
             else before + batch.start + np.arange(batch.rows)
         )
         places = np.searchsorted(self.numbers, rows)
@@ -289,7 +341,7 @@ class ReturnedLabels:
         values[found] = self.values[places[found]]
         for answer, came in zip(self.columns, values.T, strict=True):
             if answer.name in stored:
-                came[:] = self._agreeing(answer, came, answer.read(batch), rows, where)
+                came[:] = self._agreeing(answer, came, answer.read(batch, answer.name), rows, where)
         lacking = rows[np.isnan(values).any(axis=1)]
         if self.needs_all and lacking.size:
             raise Wrong(self.name, where, int(lacking[0]), lacking.size).lacking()
@@ -312,44 +364,79 @@ class ReturnedLabels:
         if strange.size:
             raise Wrong(self.name, where, int(strange[0]), strange.size).strange()
 
-    def _refuse_repeated(self) -> None:
-        twice = np.flatnonzero(self.numbers[1:] == self.numbers[:-1])
-        if not twice.size:
-            return
-        first = int(twice[0])
-        one, other = map(self._spelled, self.values[first : first + 2])
-        said = f", both {one}" if one == other else f", once {one} and once {other}"
-        raise Wrong(self.name, "", int(self.numbers[first]), twice.size).repeated(said)
 
-    def _spelled(self, values: Floats) -> str:
-        return ", ".join(
-            "nothing" if isnan(one) else column.spelled(one)
-            for column, one in zip(self.columns, values.tolist(), strict=True)
-        )
+def _merged(
+    name: str, columns: Sequence[AnswerColumn], numbers: Integers, values: Floats
+) -> tuple[Integers, Floats]:
+    """Where each of some rising numbers begins, and what was answered there; a row may come back
+    several times, and must not have been answered otherwise.
+    """
+    first = np.flatnonzero(np.diff(numbers, prepend=-1))
+    if len(first) == len(numbers):
+        return first, values
+    least, most = (each.reduceat(values, first) for each in (np.fmin, np.fmax))
+    twice = np.flatnonzero((least < most).any(axis=1))
+    if twice.size:
+        row = int(twice[0])
+        one, other = (_spelled(columns, each[row]) for each in (least, most))
+        said = f", once {one} and once {other}"
+        raise Wrong(name, "", int(numbers[first[row]]), twice.size).repeated(said)
+    return first, most
+
+
+def _spelled(columns: Sequence[AnswerColumn], values: Floats) -> str:
+    return ", ".join(
+        "nothing" if isnan(one) else column.spelled(one)
+        for column, one in zip(columns, values.tolist(), strict=True)
+    )
 
 
 @dataclass
 class _Found:
-    """What came back, batch by batch: the number of each row, what it was answered, and the columns
+    """What came back, batch by batch: the id of each row, what it was answered, and the columns
     beside.
     """
 
     name: str
     answers: Sequence[AnswerColumn]
     told: Mapping[str, Slot]
+    cannot_tell: str | None = None
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.numbers = [np.zeros(0, dtype=np.int64)]
         self.values = [np.zeros((0, len(self.answers)))]
         self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in self.told}
+        self.ids: dict[int, str] = {}
+        self.declined: set[int] = set()
 
-    def take(self, batch: Batch) -> None:
-        """Take the next rows."""
-        self.numbers.append(row_numbers(batch.numbers(ROW), batch.start))
-        self.values.append(np.column_stack([column.read(batch) for column in self.answers]))
+    def take(self, batch: Batch, columns: Collection[str]) -> None:
+        """Take the next rows of a table with these columns."""
+        numbers, ids = identified(batch)
+        for row, check in ids.items():
+            if self.ids.setdefault(row, check) != check:
+                raise not_a_row(f"{ID} holds {row}-r{check} and {row}-r{self.ids[row]}")
+        self.numbers.append(numbers)
+        self.values.append(
+            np.column_stack(
+                [self._read(each, each.came_as(columns), batch, numbers) for each in self.answers]
+            )
+        )
         for column, slot in self.told.items():
             self.columns[column].append(_told(batch, column, is_number=is_told_as_number(slot)))
+
+    def _read(self, column: AnswerColumn, name: str, batch: Batch, numbers: Integers) -> Floats:
+        """What was answered; NaN where nothing was, or nobody can tell."""
+        if self.cannot_tell is None:
+            return column.read(batch, name)
+        values = batch.values(name)
+        meant = [str(one) == self.cannot_tell for one in values.distinct]
+        unknown = np.array([*meant, False])[values.places]
+        self.declined |= set(numbers[unknown].tolist())
+        found = np.full(batch.rows, np.nan)
+        if not unknown.all():
+            found[~unknown] = column.read(batch.where(~unknown), name)
+        return found
 
     def known_by(self, chosen: Integers) -> list[KnownBy]:
         """The columns beside the labels, of the chosen rows."""
@@ -362,34 +449,71 @@ class _Found:
         ]
 
 
+def identified(batch: Batch) -> tuple[Integers, dict[int, str]]:
+    """The number of each row that came back, and the check of each; empty where the table gives its
+    rows numbers of its own.
+    """
+    values, ids = batch.values(ID), dict[int, str]()
+    numbers = np.full(batch.rows, MISSING, dtype=np.int64)
+    found = [parted(str(one)) or _own_number(one) for one in values.distinct]
+    for place, at in enumerate(values.places.tolist()):
+        known = None if at == MISSING else found[at]
+        if known is None or ids.setdefault(*known) != known[1]:
+            held = "nothing" if at == MISSING else repr(values.distinct[at])
+            raise not_a_row(f"{ID}[{batch.start + place}] is {held}")
+        numbers[place] = known[0]
+    return numbers, ids
+
+
+def _own_number(value: Any) -> tuple[int, str] | None:
+    """A row's number, where the table gives its rows numbers of its own; None if it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return (int(number), "") if 0 <= number < 2.0**53 and number.is_integer() else None
+
+
 def _of_files(
-    paths: Paths, answers: Sequence[AnswerColumn], known_by: Sequence[Slot], notation: Notation
+    paths: Paths,
+    answers: Sequence[AnswerColumn],
+    known_by: Sequence[Slot],
+    notation: Notation,
+    cannot_tell: str | None,
 ) -> _Found:
     tables = open_answers(paths, notation)
     files = [table.path for table in tables]
     name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-    found = _Found(name, answers, told_slots(known_by, [table.columns for table in tables]))
-    wanted = [ROW, *(column.name for column in answers), *found.told]
+    told = told_slots(known_by, [table.columns for table in tables])
+    found = _Found(name, answers, told, cannot_tell)
     with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
         for table in tables:
-            for batch in table.batches(list(dict.fromkeys(wanted))):
+            came = [column.came_as(table.columns) for column in answers]
+            for batch in table.batches(list(dict.fromkeys([ID, *came, *found.told]))):
                 with located(table.path):
-                    found.take(batch)
+                    found.take(batch, table.columns)
         found.sources = tuple(fingerprint.result() for fingerprint in fingerprints)
     return found
 
 
 @reading_frame()
-def _of_frame(frame: Any, answers: Sequence[AnswerColumn], known_by: Sequence[Slot]) -> _Found:
+def _of_frame(
+    frame: Any,
+    answers: Sequence[AnswerColumn],
+    known_by: Sequence[Slot],
+    cannot_tell: str | None,
+) -> _Found:
     # Loaded here, because files need no narwhals.
     from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
 
-    told = told_slots(known_by, [column_names(frame)])
-    found = _Found("the frame of answers", answers, told)
-    slots = {ROW: Slot("number", ROW), **{each.name: stored_as(each.slot) for each in answers}}
+    names = column_names(frame)
+    told = told_slots(known_by, [names])
+    found = _Found("the frame of answers", answers, told, cannot_tell)
+    came = [replace(each.slot, name=each.came_as(names)) for each in answers]
+    slots = {ID: Slot("class", ID), **{each.name: stored_as(each) for each in came}}
     slots |= told
     columns = whole_columns(frame, slots, in_order=False)
-    found.take(ArrayBatch(0, len(columns[ROW]), columns))
+    found.take(ArrayBatch(0, len(columns[ID]), columns), names)
     return found
 
 
@@ -431,14 +555,14 @@ def row_numbers(values: Any, start: int) -> Integers:
     numbers = np.asarray(values, dtype=np.float64)
     bad = np.flatnonzero(~((numbers >= 0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)))
     if bad.size:
-        raise not_a_row(f"{ROW}[{start + bad[0]}] is {numbers[bad[0]]}")
+        raise not_a_row(f"{ID}[{start + bad[0]}] is {numbers[bad[0]]}")
     return numbers.astype(np.int64)
 
 
 def not_a_row(said: str) -> InvalidValueError:
     """The error for a number that is not that of a row, after what is said of it."""
     return InvalidValueError(
-        f"{said}, which is not the number of a row: leave the column as it was written."
+        f"{said}, which is not the id of a row: leave the column as it was written."
     )
 
 
@@ -471,16 +595,6 @@ def texts_of(distinct: Sequence[Any], places: Integers) -> NDArray[Any]:
     """
     spelled = np.array([*(spelling_of(value) for value in distinct), None], dtype=object)
     return np.asarray(spelled[places])
-
-
-def spelling_of(value: Any) -> Any:
-    """A class in one spelling of it: 1, 1.0 and "1" are one."""
-    if isinstance(value, float) and not isnan(value) and value == int(value):
-        value = int(value)
-    try:
-        return class_of_text(str(value))
-    except NotAClassError:
-        return str(value)
 
 
 def _truth_values(values: Values, name: str, start: int) -> Integers:
@@ -536,7 +650,7 @@ class _Joined:
             yield from self._table.batches(columns, progress=progress)
             return
         known_by = [each.name for each in answers.told]
-        beside = [ROW] if ROW in stored else []
+        beside = [ID] if ID in stored else []
         needed = None
         if columns is not None:
             # All columns of answers that are there: each must agree with what came back.

@@ -101,7 +101,15 @@ class RowOptions(TypedDict, total=False):
     ]
     answers: Annotated[
         Any,
-        Row("Labels that came back for the rows, by their pac_row: files or a frame.", "answers"),
+        Row("Labels that came back for the rows, by their pac_id: files or a frame.", "answers"),
+    ]
+    cannot_tell: Annotated[
+        str | None,
+        Row(
+            "What stands for 'nobody can tell' in labels that came back, such as '?'.",
+            "answers",
+            option=str,
+        ),
     ]
     id: Annotated[
         Any,

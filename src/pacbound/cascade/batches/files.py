@@ -31,7 +31,8 @@ from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING, Values
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import numeric
-from pacbound.tally.returned_labels import ROW, KnownBy, open_answers, row_numbers, texts_of
+from pacbound.tally.returned_labels import KnownBy, open_answers, row_numbers, texts_of
+from pacbound.tally.row_ids import ID
 
 # The answer to each row, and who gave it: "fast", "slow", or "none" where the slow model had to
 # answer and could not. The answers are then text, empty where there is none.
@@ -227,15 +228,15 @@ def _read_answers(
         for name, reader in readers.items()
         if all(name in table.columns for table in tables)
     }
-    readers = {**beside, ROW: rows, answer: answers}
+    readers = {**beside, ID: rows, answer: answers}
     asked, answered = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int8)]
     for table in tables:
         for batch in table.batches(list(readers)):
             with located(table.path):
                 found = {name: reader(batch, name) for name, reader in readers.items()}
             for name in beside:
-                _require_own_rows(records, found[ROW], found[name], name, columns, str(path))
-            asked.append(found[ROW])
+                _require_own_rows(records, found[ID], found[name], name, columns, str(path))
+            asked.append(found[ID])
             answered.append(found[answer].astype(codes_type(vocabulary)))
     return np.concatenate(asked), np.concatenate(answered)
 

@@ -1,5 +1,5 @@
 """Cascades: the thresholds at which fast models may answer for a slow one, for all rows or in every
-group.
+group, and the rows whose label could change them.
 """
 
 from __future__ import annotations
@@ -7,6 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.claims.cascade import next_labels
 from pacbound.claims.cascade.certificate import (
     BestPossible,
     CascadeCertificate,
@@ -16,6 +20,7 @@ from pacbound.claims.cascade.certificate import (
 from pacbound.claims.cascade.claim import CLAIM
 from pacbound.claims.claim import certify_passed
 from pacbound.procedures.cascade_front import Declared
+from pacbound.stats.arguments import whole_number, whole_numbers
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 
@@ -27,6 +32,7 @@ __all__ = [
     "Unlabelled",
     "certify_cascade",
     "certify_declared",
+    "rows_to_label",
 ]
 
 
@@ -181,6 +187,82 @@ def certify_cascade(  # noqa: PLR0913
     True
     """
     return certify_passed(CLAIM, locals())
+
+
+def rows_to_label(  # noqa: PLR0913
+    confidence: Any,
+    prediction: Any = None,
+    label: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    costs: Any = None,
+    quality: Any = None,
+    declined: Any = (),
+    slow_confidence: Any = None,
+    count: int | None = None,
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> NDArray[np.int64]:
+    """The rows whose label could still change the thresholds that `certify_cascade` gives, the most
+    wanted first; none once no label can.
+
+    With probability at least 1 - `delta` all certificates that `certify_cascade` gives for these
+    rows hold, whichever labels each of them sees: all looks at all sets of labels together. So
+    label the rows in any order, look as often as you like, and stop at any time. The rows, `xi`,
+    `delta` and `costs` are the same at every look, and a label may not depend on whether it was
+    asked for, nor be changed once it was looked at.
+
+    Parameters
+    ----------
+    confidence, prediction, label, quality, data, **rows
+        As in `certify_cascade`: `label` is None or NaN where there is none yet, and `quality` in
+        its place where answers are graded. Where rows are drawn or coins are tossed, pass the
+        same `seed` at every look. Groups are not taken.
+    xi, delta, costs
+        As in `certify_cascade`.
+    declined
+        The numbers of rows that nobody can tell the label of, from 0: they count as lost for good,
+        and are not asked for.
+    slow_confidence
+        (n,) numbers, higher where the slow model is surer: of rows that count from the same step
+        on, those with the lowest come first. Without it rows come in their own order.
+    count
+        At most so many rows; all of them if left out.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers of the rows, from 0.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If an argument cannot be what it should be; the message names the value and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> prediction = np.column_stack([table.prediction_fast, table.prediction_slow])
+    >>> label = np.full(len(prediction), np.nan)
+    >>> asked = {"xi": 0.01, "delta": 0.01}
+    >>> while len(rows := rows_to_label(
+    ...     table.confidence_fast, prediction, label, count=50, **asked
+    ... )):
+    ...     label[rows] = table.label[rows]
+    >>> certificate = certify_cascade(table.confidence_fast, prediction, label, **asked)
+    >>> int(np.isfinite(label).sum()), certificate.thresholds.round(4)
+    (400, array([0.7215]))
+    """
+    columns = {"confidence": confidence, "prediction": prediction, "label": label}
+    given = {**columns, "quality": quality, **rows}
+    wishes = CLAIM.wishes({"xi": xi, "delta": delta, "costs": costs})
+    found = next_labels.counted(given, data)
+    declined = whole_numbers(declined, "declined") if len(declined) else ()
+    wanted = next_labels.open_rows(found, wishes, declined=declined, doubt=slow_confidence)
+    return wanted if count is None else wanted[: whole_number(count, "count", least=1)]
 
 
 def certify_declared(

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade import words
+from pacbound.claims.cascade import next_labels, words
 from pacbound.claims.cascade.certificate import (
     CascadeCertificate,
     counts_at,
@@ -25,7 +25,8 @@ from pacbound.claims.cascade.certificate import (
 )
 from pacbound.claims.cascade.fields import Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
-from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, interval_work
 from pacbound.claims.provenance import Provenance
 from pacbound.claims.tables import (
     recounted,
@@ -64,6 +65,7 @@ from pacbound.tally.questions.cascade import (
     unlabelled_rows,
     with_unlabelled,
 )
+from pacbound.tally.row_ids import GRADE, LABEL, RowIds, returned
 from pacbound.tally.row_rules import Exits, RowRule
 from pacbound.tally.tally import Tally, require_is_tally
 
@@ -166,6 +168,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
     )
     question = CASCADE
     certificate = CascadeCertificate
+    asks_for_labels = True
     asks = (
         xi_ask("The accuracy that may be lost: 0.02"),
         DELTA,
@@ -507,6 +510,45 @@ class CascadeClaim(Claim[CascadeCertificate]):
             "small_groups": "leave-out" if read.values["left_out"] else "refuse",
         }
         return replace(read, values={**read.values, **named})
+
+    # ---- labels that come bit by bit
+
+    def rows_to_label(
+        self,
+        certificate: CascadeCertificate,
+        columns: Mapping[str, Any],
+        data: Any,
+        rows: Mapping[str, Any],
+    ) -> ToLabel:
+        """The rows whose label could still change the thresholds."""
+        if certificate.bounded == "differ" or columns.get("preferred") is not None:
+            raise InvalidTypeError(
+                "Rows are asked for to be labelled or graded: leave --claim differ and --preferred "
+                "out."
+            )
+        asked = self.asked_text(certificate.values)
+        seeds = (each.seed for each in (certificate.draw, certificate.graded) if each)
+        given = {**columns, **rows, "seed": next(seeds, None)}
+        if given.get("answers") is not None:
+            given["answers"] = returned(given["answers"], asked)
+        found = next_labels.counted(given, data)
+        fill: tuple[str, ...] = (LABEL,)
+        if certificate.graded is not None:
+            fill = tuple(f"{GRADE}{m + 1}" for m in range(certificate.exits + 1))
+        wanted = next_labels.open_rows(found, certificate.values)
+        return ToLabel(wanted, RowIds(found[1].table, asked), fill)
+
+    def require_later(self, before: Certificate, now: CascadeCertificate) -> None:
+        """Raise unless `now` can be a later look: one at which labels are missing is compared."""
+        if not isinstance(before, CascadeCertificate) or not before.unlabelled.in_all:
+            return
+        wrong = next_labels.changed_since(before.values, now.values)
+        if wrong is not None:
+            raise InvalidValueError(
+                f"An earlier look at a cascade stands there, and {wrong}. What was looked at stays "
+                "as it was: name another file if this is another claim, or if labels were only "
+                "lost."
+            )
 
     # ---- what engines read
 

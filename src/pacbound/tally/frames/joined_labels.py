@@ -34,16 +34,15 @@ from pacbound.tally.frames.opening import (
 from pacbound.tally.questions.question import Question
 from pacbound.tally.returned_labels import (
     CLOSE,
-    ROW,
     AnswerColumn,
     ReturnedLabels,
     Wrong,
     answer_columns,
     is_told_as_number,
     not_a_row,
-    spelling_of,
     told_slots,
 )
+from pacbound.tally.row_ids import ID, spelling_of
 
 # Columns that are there while labels are joined.
 _KEY, _MET, _CAME, _TOLD = (f"pac_join_{name}" for name in ("row", "met", "came", "told"))
@@ -64,10 +63,10 @@ def joined_inside(native: Any, answers: Any, question: Question, rule: ClassRule
     """The frame of Spark with the labels in their columns; `answers` are what was read of them, or
     a frame of Spark that holds them.
     """
-    if ROW not in column_names(native):
+    if ID not in column_names(native):
         raise InvalidValueError(
             "The rows of this frame have no order, and labels are joined by the number of a row: "
-            f"give it a column {ROW} with the numbers that went out."
+            f"give it a column {ID} with the numbers that went out."
         )
     return _Join(native, answers, question, rule).made()
 
@@ -80,6 +79,7 @@ class _Join:
         self._columns, known_by = answer_columns(question, rule)
         self._stored = column_names(native)
         if isinstance(answers, ReturnedLabels):
+            answers.require_own_ids(own=True)
             self._name = answers.name
             self._told = {each.name: question_slot(question, each.name) for each in answers.told}
             self._answers = self._handed_over(native, answers)
@@ -120,11 +120,12 @@ class _Join:
 
     def _of_frame(self, native: Any) -> Frame:
         """Answers in a frame of Spark, without the rows that have no answer."""
-        names = [ROW, *(column.name for column in self._columns), *self._told]
+        back = [column.came_as(column_names(native)) for column in self._columns]
+        names = [ID, *back, *self._told]
         frame = open_frame(native, names)
         came = [
-            self._value(frame, column, column.name).alias(f"{_CAME}_{place}")
-            for place, column in enumerate(self._columns)
+            self._value(frame, column, name).alias(f"{_CAME}_{place}")
+            for place, (column, name) in enumerate(zip(self._columns, back, strict=True))
         ]
         told = [
             (number(frame, name) if is_told_as_number(slot) else nw.col(name)).alias(
@@ -132,13 +133,13 @@ class _Join:
             )
             for place, (name, slot) in enumerate(self._told.items())
         ]
-        chosen = frame.select(ROW, *came, *told)
+        chosen = frame.select(ID, *came, *told)
         there = [~nw.col(f"{_CAME}_{place}").is_null() for place in self._places]
         return chosen.filter(reduce(nw.Expr.__or__, there))
 
     def _handed_over(self, native: Any, answers: ReturnedLabels) -> Frame:
         """Answers that were read here, as a frame of Spark."""
-        columns: dict[str, tuple[list[Any], str]] = {ROW: (answers.numbers.tolist(), "long")}
+        columns: dict[str, tuple[list[Any], str]] = {ID: (answers.numbers.tolist(), "long")}
         for place, (column, values) in enumerate(
             zip(answers.columns, answers.values.T, strict=True)
         ):
@@ -172,7 +173,7 @@ class _Join:
 
     def _numbered(self, frame: Frame) -> Frame:
         """The frame with the number of each row, null where it is not one."""
-        value = number(frame, ROW)
+        value = number(frame, ID)
         inside = (value >= 0.0) & (value < 2.0**53)
         whole = nw.when(inside).then(one_where(value == value.floor())).otherwise(nw.lit(0))
         return frame.with_columns(nw.when(whole == 1).then(value).cast(nw.Int64).alias(_KEY))
@@ -180,9 +181,9 @@ class _Join:
     def _refuse_numbers(self, frame: Frame, where: str, bad: int) -> None:
         """Refuse numbers that are not those of rows, of which there are so many."""
         if bad:
-            example = extreme(frame, number(frame, ROW), nw.col(_KEY).is_null(), greatest=True)
+            example = extreme(frame, number(frame, ID), nw.col(_KEY).is_null(), greatest=True)
             shown = "nothing" if example is None else example
-            raise not_a_row(f"{ROW} of {where} holds {shown} ({bad} such values)")
+            raise not_a_row(f"{ID} of {where} holds {shown} ({bad} such values)")
 
     def _refuse_repeated(self, answers: Frame) -> None:
         times = answers.group_by(_KEY).agg(nw.len().alias(_MET))

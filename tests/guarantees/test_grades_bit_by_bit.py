@@ -1,11 +1,11 @@
-"""Sessions of graded answers: exactly how often some look claims a bad threshold, over rows and
+"""Grades that come bit by bit: exactly how often some look claims a bad threshold, over rows and
 coins, whatever the grader does.
 
 A law has a few kinds of rows. A coin matters only by which qualities and differences it is below,
 so it is cut into intervals at these, and every sample of kinds and intervals has a multinomial
 chance. In each sample the grader knows all qualities, all coins and which thresholds are bad; it
 tells what it likes in the order that it likes, a grade of a row without the others if that suits
-it, declines the losses, and looks after every step. Nothing is simulated.
+it, tells no losses, and looks after every step. Nothing is simulated.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement, pairwise
 from math import factorial, prod
 from pathlib import Path
@@ -20,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from pacbound import certify_cascade, exact_verifier, load_certificate
-from pacbound.cascade import LabelSession
+from pacbound import certify_cascade, exact_verifier, load_certificate, rows_to_label
 
 pytestmark = pytest.mark.usefixtures("any_delta")
 
@@ -89,52 +90,52 @@ def samples(law: Sequence[Kind], n: int) -> Iterator[tuple[float, list[Row]]]:
         yield ways * prod(chances[row] ** k for row, k in times.items()), list(drawn)
 
 
-Grader = Callable[[LabelSession, list[Row]], Iterator[None]]
+Grades = NDArray[np.float64]
+Wanted = Callable[[Grades], NDArray[np.int64]]
+# Fills in grades, all of them missing at first, and stops wherever there is a look.
+Grader = Callable[[Grades, list[Row], Wanted], Iterator[None]]
 
 
-def gains_first(session: LabelSession, rows: list[Row]) -> Iterator[None]:
+def gains_first(grades: Grades, rows: list[Row], _: Wanted) -> Iterator[None]:
     """Tells the gains, then what does nothing; of a loss the slow model's grade, and no more."""
     yield
     for place in sorted(range(len(rows)), key=lambda place: sum(rows[place].tosses)):
         quality = np.array(rows[place].kind.quality)
         if sum(rows[place].tosses) > 0:
             quality[:-1] = np.nan
-        session.tell([place], quality=[quality])
+        grades[place] = quality
         yield
-        if np.isnan(quality).any():
-            session.decline([place])
-            yield
 
 
-def half_by_half(session: LabelSession, rows: list[Row]) -> Iterator[None]:
+def half_by_half(grades: Grades, rows: list[Row], _: Wanted) -> Iterator[None]:
     """Tells the exits' grades of all rows, the best first, and then the slow model's, the worst
     first; it stops before those of which the coin says that they are lost.
     """
     yield
     for place in sorted(range(len(rows)), key=lambda place: -max(rows[place].kind.quality[:-1])):
-        session.tell([place], quality=[[*rows[place].kind.quality[:-1], np.nan]])
+        grades[place] = [*rows[place].kind.quality[:-1], np.nan]
         yield
     for place in sorted(range(len(rows)), key=lambda place: rows[place].kind.quality[-1]):
         if max(rows[place].tosses) <= 0:
-            session.tell([place], quality=[rows[place].kind.quality])
+            grades[place] = rows[place].kind.quality
             yield
 
 
-def as_asked(session: LabelSession, rows: list[Row]) -> Iterator[None]:
+def as_asked(grades: Grades, rows: list[Row], wanted: Wanted) -> Iterator[None]:
     """Answers what is asked for, the slow model's grade first, until nothing is."""
     yield
-    while not session.done:
-        (place,) = session.ask(1).tolist()
+    while len(found := wanted(grades)):
+        place = int(found[0])
         quality = np.array(rows[place].kind.quality)
-        if place not in session.qualities:
+        if np.isnan(grades[place]).all():
             quality[:-1] = np.nan
-        session.tell([place], quality=[quality])
+        grades[place] = quality
         yield
 
 
 @pytest.fixture
 def toss(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Row]], None]:
-    """Lets the coins of the next session, or count, be those of the rows."""
+    """Lets the coins of the next counts be those of the rows."""
     here: list[Row] = []
     monkeypatch.setattr(
         "pacbound.tally.coins.coins", lambda *_: np.array([row.coin for row in here])
@@ -149,20 +150,21 @@ def toss(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Row]], None]:
 def chances(
     law: Sequence[Kind], n: int, asked: dict[str, Any], grader: Grader, toss: Any
 ) -> tuple[float, float, float]:
-    """How likely some look of the session claims a bad threshold, how likely all grades at once do,
+    """How likely some look claims a bad threshold, how likely all grades at once do,
     and how likely some look claims anything.
     """
     wrong = at_once = made = 0.0
     for chance, rows in samples(law, n):
         toss(rows)
         scores = [row.kind.scores for row in rows]
-        session = LabelSession(scores, outcome="quality", **asked)
+        wanted = partial(_wanted, scores, asked)
+        grades = np.full((len(rows), len(law[0].quality)), np.nan)
         bad = certified = False
-        for _ in grader(session, rows):
-            now = session.progress
+        for _ in grader(grades, rows, wanted):
+            now = certify_cascade(scores, quality=grades, **asked)
             bad |= loss(law, now.thresholds.tolist()) > asked["xi"]
             certified |= now.certified
-        whole = certify_cascade(scores, quality=[row.kind.quality for row in rows], **asked, seed=0)
+        whole = certify_cascade(scores, quality=[row.kind.quality for row in rows], **asked)
         bad_at_once = loss(law, whole.thresholds.tolist()) > asked["xi"]
         # No look claims what all grades would not; with several exits ends differ by their cost.
         assert bad_at_once or not bad or len(law[0].scores) > 1
@@ -171,11 +173,15 @@ def chances(
     return wrong, at_once, made
 
 
+def _wanted(scores: Any, asked: dict[str, Any], grades: Grades) -> NDArray[np.int64]:
+    return rows_to_label(scores, quality=grades, count=1, **asked)
+
+
 @pytest.mark.parametrize("grader", [gains_first, half_by_half, as_asked])
 def test_no_grader_of_two_models_gets_a_false_claim_with_more_than_delta(
     grader: Grader, toss: Any
 ) -> None:
-    asked: Any = {"xi": 0.15, "delta": 0.6, "bound": "exact"}
+    asked: Any = {"xi": 0.15, "delta": 0.6, "seed": 0}
     assert loss(TWO, [0.0]) > asked["xi"] > loss(TWO, [0.9])
     wrong, at_once, made = chances(TWO, 4, asked, grader, toss)
     assert wrong <= at_once <= asked["delta"]
@@ -187,7 +193,7 @@ def test_no_grader_of_two_models_gets_a_false_claim_with_more_than_delta(
 def test_no_grader_of_three_models_gets_a_false_claim_with_more_than_delta(
     grader: Grader, toss: Any
 ) -> None:
-    asked: Any = {"xi": 0.55, "delta": 0.9, "bound": "exact"}
+    asked: Any = {"xi": 0.55, "delta": 0.9, "seed": 0}
     assert loss(THREE, [0.0, 0.0]) > asked["xi"] > loss(THREE, [np.inf, 0.9])
     wrong, _, made = chances(THREE, 3, asked, grader, toss)
     assert 0 < wrong <= asked["delta"]
@@ -195,21 +201,21 @@ def test_no_grader_of_three_models_gets_a_false_claim_with_more_than_delta(
 
 
 @pytest.mark.parametrize("law", [TWO, THREE])
-def test_what_a_session_of_graded_answers_claims_verifies_in_both_verifiers(
+def test_what_some_grades_claim_verifies_in_both_verifiers(
     law: tuple[Kind, ...], tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(3)
     rows = [law[k] for k in rng.choice(len(law), 200, p=[kind.chance for kind in law])]
     quality = np.array([row.quality for row in rows])
-    asked: Any = {"xi": 0.3, "delta": 0.1, "outcome": "quality", "graded_by": "a law"}
-    session = LabelSession([row.scores for row in rows], **asked)
+    asked: Any = {"xi": 0.3, "delta": 0.1, "graded_by": "a law", "seed": 5}
+    scores, grades = [row.scores for row in rows], np.full_like(quality, np.nan)
     path = tmp_path / "cascade.json"
     for look in range(5):
-        session.certificate().save(path)
+        certificate = certify_cascade(scores, quality=grades, **asked)
+        certificate.save(path)
         assert load_certificate(path).verify()
-        assert exact_verifier.check_file(str(path))[0] == (0 if session.progress.certified else 3)
-        some = session.ask(60)
-        told = quality[some]
-        told[look::7, 0] = np.nan
-        session.tell(some, quality=told)
-    assert session.progress.certified
+        assert exact_verifier.check_file(str(path))[0] == (0 if certificate.certified else 3)
+        some = rows_to_label(scores, quality=grades, count=60, **asked)
+        grades[some] = quality[some]
+        grades[some[look::7], 0] = np.nan
+    assert certify_cascade(scores, quality=grades, **asked).certified
