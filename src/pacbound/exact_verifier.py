@@ -2618,8 +2618,10 @@ looks-beforehand: The looks were fixed before anything of these rows was seen; e
   up to it, in the order in which they were drawn.
 compared-in-float64: In use scores are compared with the threshold as float64.
 independent-rollouts: The rollouts are of the policy without its shield: independent draws from what
-  will be met in use (rooms, starts, noise).
-rollouts-without-shield: The rollouts are of the policy without its shield.
+  will be met in use (rooms, starts, noise). The seeds of collected rollouts were used neither to
+  train, tune or choose anything, nor chosen by what they show.
+rollouts-without-shield: The rollouts are of the policy without its shield. The seeds of collected
+  rollouts were used neither to train, tune or choose anything, nor chosen by what they show.
 independent-rollouts-weighted: The rollouts are of the policy without its shield: independent draws
   from one distribution, and the weights turn it into that of what will be met in use.
 rollouts-unseen: The number of rollouts was fixed beforehand, or by a rule that saw nothing of them.

@@ -104,9 +104,13 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "compared-in-float64": "In use scores are compared with the threshold as float64.",
     "independent-rollouts": (
         "The rollouts are of the policy without its shield: independent draws from what will be "
-        "met in use (rooms, starts, noise)."
+        "met in use (rooms, starts, noise). The seeds of collected rollouts were used neither to "
+        "train, tune or choose anything, nor chosen by what they show."
     ),
-    "rollouts-without-shield": "The rollouts are of the policy without its shield.",
+    "rollouts-without-shield": (
+        "The rollouts are of the policy without its shield. The seeds of collected rollouts were "
+        "used neither to train, tune or choose anything, nor chosen by what they show."
+    ),
     "independent-rollouts-weighted": (
         "The rollouts are of the policy without its shield: independent draws from one "
         "distribution, and the weights turn it into that of what will be met in use."

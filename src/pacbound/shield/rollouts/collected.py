@@ -607,8 +607,9 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
 
     Every seed gives exactly one rollout, however it ends, so that none counts more for being short.
     It depends on the seed alone, to the bit, not on the number of workers or on what was run
-    before. The guarantee needs seeds that were fixed beforehand, and an environment that draws
-    room, start and noise from `reset(seed=seed)`.
+    before. The guarantee needs seeds that were fixed beforehand, used neither to train, tune or
+    choose anything, nor chosen by what they show; and an environment that draws room, start and
+    noise from `reset(seed=seed)`.
 
     *Forks*: at each step at which the running maximum of the danger rises, the backup is simulated
     from there, with noise of its own; so the outcome of the shielded rollout is known at every
@@ -634,7 +635,8 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         As in `Task`. Forks need a danger model. Without one, the scores of labels are NaN, and
         frames can be kept to train one.
     seeds
-        One for each rollout, no two the same: `range(20_000)`.
+        One for each rollout, no two the same: `range(start, start + 20_000)`, from a start that was
+        drawn at random, once, and stands in your file.
     outcome
         "forks", or "labels". With the same simulations forks count at most as many unsafe rollouts
         at every threshold. Which of the two takes fewer steps of the simulator depends on the task:
