@@ -15,9 +15,10 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryFile
 from tokenize import TokenError
 from typing import Any, BinaryIO, cast
 
@@ -254,25 +255,55 @@ def _unreadable(name: str, error: Exception) -> InvalidValueError:
 
 
 class NpzWriter:
-    """Collects the rows, because an array is written with its length first."""
+    """Keeps the rows in temporary files, a column in each, because an array is written with its
+    length first; one batch is in memory at a time.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._parts: list[Mapping[str, NDArray[Any]]] = []
+        self._columns: dict[str, _Kept] = {}
 
     def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:
-        self._parts.append({**batch.arrays, **added})
+        for name, part in {**batch.arrays, **added}.items():
+            if name not in self._columns:
+                self._columns[name] = _Kept()
+            self._columns[name].keep(part)
 
     def close(self) -> None:
         # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle`
         # for itself.
-        with zipfile.ZipFile(self._file, "w") as archive:
-            for name in self._parts[0] if self._parts else ():
+        with zipfile.ZipFile(self._file, "w") as archive, ExitStack() as kept:
+            for column in self._columns.values():
+                kept.enter_context(column.file)
+            for name, column in self._columns.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    array = np.concatenate([part[name] for part in self._parts])
-                    # Text of any length comes as objects, which only pickles could hold.
-                    held = array.astype(str) if array.dtype == object else np.asanyarray(array)
-                    np.lib.format.write_array(entry, held, allow_pickle=False)
+                    column.write(entry)
+
+
+@dataclass
+class _Kept:
+    """The parts of a column, one after the other in a file."""
+
+    file: Any = field(default_factory=TemporaryFile)
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    types: set[np.dtype[Any]] = field(default_factory=set)
+
+    def keep(self, part: NDArray[Any]) -> None:
+        # Text of any length comes as objects, which only pickles could hold.
+        held = part.astype(str) if part.dtype == object else np.asarray(part)
+        np.lib.format.write_array(self.file, held, allow_pickle=False)
+        self.shapes.append(held.shape)
+        self.types.add(held.dtype)
+
+    def write(self, entry: Any) -> None:
+        kind = np.result_type(*self.types)
+        shape = (sum(rows for rows, *_ in self.shapes), *self.shapes[0][1:])
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False}
+        np.lib.format.write_array_header_2_0(entry, {**header, "shape": shape})
+        self.file.seek(0)
+        for _ in self.shapes:
+            part = np.lib.format.read_array(self.file, allow_pickle=False)
+            entry.write(part.astype(kind, order="C").tobytes())
 
 
 class NpyFile:
