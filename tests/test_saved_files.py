@@ -105,8 +105,9 @@ def line(text: str) -> str:
 
 def tried(examples: int, strategy: Any, check: Callable[[Any], None]) -> None:
     """Try `check` on so many examples."""
+    of_each: Any = given(strategy)
     so_many: Any = settings(max_examples=examples)
-    so_many(given(strategy)(check))()
+    so_many(of_each(check))()
 
 
 # ---- documents

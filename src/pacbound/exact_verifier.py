@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, starmap
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -1251,18 +1251,18 @@ def check_threshold(claim: Part, report: Report) -> None:
     shared = own or (leave_out and scope == "overlapping-groups")
     if shared and not alone and len(tables) > 1:
         level = sidak(delta, len(tables)) if scope == "groups" else delta / len(tables)
-    sizes: list[int] = []
+    sizes, limits = list[int](), list[float]()
     certified, by_number = list[bool](), list[bool]()
     for table in tables:
         table.only("group counts threshold allowed" + " turns" * kind.turns)
         counts, allowed = _histogram(claim, table, kind), table.get("allowed", int)
         _require_allowed(claim, counts, allowed, rate, level, table.at("allowed"))
-        limit = counts.limit(allowed)
-        table.equals("threshold", written(limit))
+        limits.append(counts.limit(allowed))
         sizes.append(counts.rows)
-        certified.append(limit != counts.refused)
+        certified.append(limits[-1] != counts.refused)
         # Not even zero events would pass: a matter of the number of trials alone.
         by_number.append(leave_out and allowed < 0)
+    _require_thresholds(tables, limits, by_number, None if own else kind.side)
     whole = max(sizes) <= n if scope == "overlapping-groups" else sum(sizes) == n
     require(whole, claim.at("n"), f"the tables have {sum(sizes)} rows")
     fails = [not (passes or small) for passes, small in zip(certified, by_number, strict=True)]
@@ -1272,6 +1272,19 @@ def check_threshold(claim: Part, report: Report) -> None:
     if any(by_number):
         report.checked += ["that groups were left out by their number of trials alone"]
     report.trusted += ["the counts of each cell"]
+
+
+def _require_thresholds(
+    tables: list[Part], limits: list[float], left_out: list[bool], side: str | None
+) -> None:
+    """Each group has its own threshold, or, where a `side` is named, all that were not left out
+    have the most cautious one of theirs.
+    """
+    pairs = list(zip(limits, left_out, strict=True))
+    kept = [limit for limit, small in pairs if not small] or limits
+    common = min(kept) if side == "below" else max(kept)
+    for table, (limit, small) in zip(tables, pairs, strict=True):
+        table.equals("threshold", written(limit if side is None or small else common))
 
 
 @dataclass(frozen=True)
@@ -2439,7 +2452,7 @@ PROVENANCE: dict[str, Callable[[Part], bool]] = {
     "package": lambda part: part.get("package", str) == "pacbound",
     "version": lambda part: type(part.get("version", str)) is str,
     "created": lambda part: type(part.get("created", str)) is str,
-    "columns": lambda part: part.texts_by_name("columns") is not None,
+    "columns": lambda part: all(starmap(_is_column, part.texts_by_name("columns").items())),
     "sources": lambda part: part.texts("sources") is not None,
     "about": lambda part: (
         0 < max(map(len, part.texts_by_name("about").values()), default=0) <= LONGEST_ABOUT
@@ -2456,6 +2469,15 @@ def _all(part: Part, key: str, fits: Callable[[str], bool]) -> bool:
     """Whether there is at least one text under a key, and each of them fits."""
     texts = part.texts_by_name(key).values()
     return bool(texts) and all(map(fits, texts))
+
+
+def _is_column(name: str, text: str) -> bool:
+    """The name of a column, or what a score of 1 is written as in them."""
+    if name != "scale" and not name.endswith(".scale"):
+        return True
+    with suppress(ValueError):
+        return 0 < float(text) < math.inf and repr(float(text)) == text
+    return False
 
 
 def _is_note(text: str) -> bool:
@@ -2929,6 +2951,11 @@ def check_file(path: str, *, patient: bool = False) -> tuple[int, dict[str, Any]
     # Whoever reads only this must not act on a claim that is not valid.
     known["certified"] = ok and claim["certified"]
     told = {"claimed": told_claim(claim), **told_names(claim)} if ok else {}
+    if ok:
+        columns = document["provenance"]["columns"].items()
+        scales = [f"{key} = {text}" for key, text in columns if f".{key}".endswith(".scale")]
+        told["means"] = [*told["means"], *(f"a score of 1 is written as {one}" for one in scales)]
+
     return int(not ok), {"certificate": path, "ok": ok, **known, **told, **said}
 
 

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from functools import lru_cache
 from math import inf, isinf
 from string import Formatter
-from typing import Literal
+from typing import Any, Literal
 
 # Where a sentence stays true if the number is rounded; "exact" shows every digit.
 Side = Literal["down", "up", "near", "exact"]
@@ -136,6 +136,16 @@ class Sentence:
     def __str__(self) -> str:
         return "".join(value.text if isinstance(value, Quantity) else value for value in self)
 
+    def in_unit(self, scale: float) -> Sentence:
+        """The same with thresholds of scores that are written from 0 to `scale`."""
+        values = {
+            name: replace(value, value=value.value * scale)
+            if isinstance(value, Quantity) and value.form == "threshold"
+            else value
+            for name, value in self.values.items()
+        }
+        return Sentence(self.template, values)
+
     def __iter__(self) -> Iterator[Value]:
         """Its parts in order: texts, and the quantities between them."""
         for text, name, _, _ in Formatter().parse(self.template):
@@ -211,6 +221,21 @@ class Says:
     table: tuple[tuple[str, ...], ...] = ()
     caption: Sentence | None = None
     notes: tuple[Sentence, ...] = ()
+
+    def in_unit(self, scale: float) -> Says:
+        """The same with thresholds as the table holds scores, in which `scale` stands for 1."""
+        unit = (
+            f"Scores and thresholds are as the table holds them, where {exact(scale)} stands for 1."
+        )
+        said: dict[str, Any] = {
+            name: tuple(
+                part.in_unit(scale) if isinstance(part, Sentence) else part for part in value
+            )
+            if isinstance(value, tuple)
+            else value and value.in_unit(scale)
+            for name, value in vars(self).items()
+        }
+        return Says(**{**said, "notes": (*said["notes"], Sentence(unit))})
 
     def lines(self) -> list[str]:
         """All of it, a sentence to a line, as `summary()` shows it."""

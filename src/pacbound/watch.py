@@ -78,6 +78,18 @@ class RowReading:
         kept = {key: slot for key, slot in self.slots.items() if key != column}
         return replace(self, slots=kept)
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether a column of scores is read."""
+        return any(slot.kind == "number" and key != "loss" for key, slot in self.slots.items())
+
+    def require_scores(self, scale: float | None) -> None:
+        """Raise if a scale was passed and no column of scores is read."""
+        if scale is not None and not self.has_scores:
+            raise InvalidTypeError(
+                "scale is about scores, and no column of scores is read here: leave it out."
+            )
+
     def by_class(self, positive: Any) -> RowReading:
         """The same where truth values are written as classes, of which `positive` counts."""
         if positive is None:
@@ -87,12 +99,8 @@ class RowReading:
 
     def written(self, scale: float | None) -> RowReading:
         """The same where a score of 1 is written as `scale`."""
-        if scale is None:
+        if scale is None or not self.has_scores:
             return self
-        if not any(slot.kind == "number" and key != "loss" for key, slot in self.slots.items()):
-            raise InvalidTypeError(
-                "scale is about scores, and no column of scores is read here: leave it out."
-            )
         return replace(self, slots=scaled(self.slots, scale))
 
 

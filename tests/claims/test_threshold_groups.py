@@ -19,6 +19,8 @@ from pacbound import (
     certify_forks,
     certify_recall,
     certify_shield,
+    documents,
+    exact_verifier,
     load_certificate,
 )
 from pacbound.claims.certificate import certificate_from_dict
@@ -248,3 +250,33 @@ def test_what_cannot_be_applied_to_rows_does_not_say_so() -> None:
         _ = forks.threshold
     with pytest.raises(InvalidTypeError, match="or apply the certificate to a frame"):
         _ = recall.threshold
+
+
+@pytest.mark.parametrize("small", ["refuse", "leave-out"])
+def test_no_number_of_a_group_alone_can_be_taken_for_a_claim(small: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    place = np.array(["a", "b"] * 600 + ["few"] * 3)
+    positive = rng.random(1203) < 0.5
+    score = np.where(place == "a", 0.3, 0.7) * rng.random(1203) + 0.3 * positive
+    kept = np.ones(1203, dtype=bool) if small == "leave-out" else place != "few"
+    options: Any = {"target": 0.9, "delta": 0.1, "groups": place[kept], "small_groups": small}
+    made = certify_recall(score[kept], positive[kept], **options)
+    assert made.certified
+    made.save(tmp_path / "c.json")
+    code, found = exact_verifier.check_file(str(tmp_path / "c.json"))
+    limits = {one["group"]: one["threshold"] for one in found["claimed"]["groups"]}
+    assert code == 0
+    assert limits.pop("few", "-inf") == "-inf"
+    alone = {
+        name: certify_recall(score[place == name], positive[place == name], target=0.9, delta=0.1)
+        for name in limits
+    }
+    assert len({one.threshold for one in alone.values()}) == 2
+    assert set(limits.values()) == {min(one.threshold for one in alone.values())}
+    document = made.to_dict()
+    document["claim"]["tables"][0]["threshold"] = alone["a"].threshold
+    document["claim"]["tables"][1]["threshold"] = alone["b"].threshold
+    document["claim_digest"] = documents.digest(document["claim"])
+    documents.write(tmp_path / "c.json", document)
+    assert exact_verifier.check_file(str(tmp_path / "c.json"))[0] == 1
+    assert not load_certificate(tmp_path / "c.json").verify()

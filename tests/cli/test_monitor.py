@@ -471,3 +471,22 @@ def test_a_figure_of_no_format_is_refused_before_rows_are_taken_in(
         ".png, .svg, .pdf.\n"
     )
     assert not (tmp_path / "s.json").exists()
+
+
+def test_a_row_of_each_cluster_that_the_certificate_names_is_drawn(
+    pacbound: Run, tmp_path: Path, feed: Feed
+) -> None:
+    rng = np.random.default_rng(3)
+    lines = ["s,ill,patient"]
+    lines += [f"{rng.random():.3f},{int(rng.random() < 0.7)},p{i // 3}" for i in range(900)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    named = ["--score", "s", "--positive", "ill", "--clusters", "patient", "--seed", "7519371"]
+    asked = ["--target", "0.5", "--delta", "0.1", "-o", "c.json"]
+    pacbound("recall", "rows.csv", *named, *asked)
+    drawn = load_certificate(tmp_path / "c.json").draw
+    watch = ("monitor", "c.json", "--delta", "1e-3", "--json")
+    found = json.loads(pacbound(*watch, "rows.csv").stdout)
+    assert drawn is not None
+    assert 200 < found["labels"] <= drawn.units == 300
+    feed("\n".join(lines))
+    assert "pass files with whole clusters" in pacbound(*watch, "-", code=2).stderr

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -168,6 +168,10 @@ def certified_cost(
             "confidence is missing: pass the scores of fresh rows, which had no part in the "
             f"certificate and need no labels (confidence{named})."
         )
+    scale = certificate.scale_of(reading.notation.scale)
+    if data is None:
+        certificate.require_plain_scores()
+    reading = replace(reading, notation=replace(reading.notation, scale=scale))
     answered = np.zeros(certificate.exits + 1, dtype=np.int64)
 
     def count_exits(part: Rows) -> None:

@@ -75,6 +75,7 @@ class ExitThresholds:
                     f"A {given.kind} certificate has no exits: expected one of certify_cascade, or "
                     "thresholds."
                 )
+            given.require_plain_scores()
             given = given.thresholds_for_use()
         if not isinstance(given, Mapping):
             return cls(_checked(given, n_models, "thresholds"), n_models - 1)

@@ -356,6 +356,7 @@ class CalibrationCertificate(Certificate):
 
     def _look_up(self, table: Floats, confidence: Any, groups: Any) -> Floats:
         self.require_verified()
+        self.require_plain_scores()
         if _is_single(confidence):
             confidence = np.reshape(as_array(confidence, "confidence"), 1)
         same_rows(confidence=confidence, groups=groups)

@@ -181,6 +181,36 @@ class Certificate:
         """The number of rows that were counted."""
         return int(self.values["n"])
 
+    def scale_of(self, scale: float | None = None) -> float | None:
+        """What a score of 1 is written as in tables of use: as in those that were counted, if that
+        is known; else as it is said.
+
+        Raises
+        ------
+        InvalidValueError
+            If something else is said than was counted by.
+        """
+        recorded, said = self.provenance.scale, Notation.of(scale=scale).scale
+        if recorded is not None and said is not None and said != recorded:
+            raise InvalidValueError(
+                f"scale={said:g} (--scale {said:g}) is not how this certificate's scores were "
+                f"written: it was counted with scale={recorded:g}. Leave it out, and write scores "
+                "as they were then; if that scale was wrong, certify again."
+            )
+        return said if recorded is None else recorded
+
+    def require_plain_scores(self) -> None:
+        """Raise if the scores that were counted are not written from 0 to 1, since nothing says how
+        those that a program passes are.
+        """
+        scale = self.provenance.scale
+        if scale not in (None, 1.0):
+            raise InvalidValueError(
+                f"The scores of this certificate are written from 0 to {scale:g} in their table, "
+                "and nothing says how these are: hand it tables, with apply, or certify from a "
+                f"column that holds the scores divided by {scale:g}."
+            )
+
     @property
     def delta(self) -> float:
         """The chance that the claim is wrong."""
@@ -198,7 +228,9 @@ class Certificate:
 
     @cached_property
     def _says(self) -> Says:
-        return self.by.says(self)
+        scale = self.provenance.scale
+        said = self.by.says(self)
+        return said if scale in (None, 1.0) else said.in_unit(scale)
 
     @property
     def called(self) -> str:
@@ -281,7 +313,8 @@ class Certificate:
             The names of the columns, if they are not those that the certificate was made from; a
             list for the exits of a cascade.
         scale
-            What a score of 1 is written as: 100 for percentages.
+            What a score of 1 is written as: 100 for percentages. As in the table that was counted,
+            if it is left out; where that was said, another one is refused.
         strict
             Refuse rows of groups that were not certified.
 
@@ -314,6 +347,7 @@ class Certificate:
         """
         given = {"confidence": confidence, "prediction": prediction, "group": group, "score": score}
         recorded = self.provenance.columns
+        scale = self.scale_of(scale)
         return applied(self.row_rule(), frame, recorded, given, scale=scale, strict=strict)
 
     def apply_to_file(
@@ -351,7 +385,7 @@ class Certificate:
         delimiter, decimal, scale
             How the files are written: what stands between the values of text, such as ";"; what
             stands for its decimal point, "." or ","; and what a score of 1 is written as, such as
-            100 for percentages.
+            100 for percentages: as in `apply`.
 
         Returns
         -------
@@ -386,13 +420,14 @@ class Certificate:
         <BLANKLINE>
         """
         given = {"confidence": confidence, "prediction": prediction, "group": group, "score": score}
+        notation = Notation.of(**written)
         return applied_to_files(
             self.row_rule(),
             source,
             target,
             self.provenance.columns,
             given,
-            notation=Notation.of(**written),
+            notation=replace(notation, scale=self.scale_of(notation.scale)),
             strict=strict,
             progress=progress,
         )

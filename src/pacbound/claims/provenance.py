@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,8 @@ LONGEST_TEXT = 1000
 LONGEST_SAMPLE = 200
 # What may be noted of labels: see `pacbound.claims.cascade.words`.
 LABELS = "labels"
+# Beside the names of the columns: what a score of 1 is written as in them.
+SCALE = "scale"
 NOTES = ("too few to tell", "unrelated")
 # How many answers are wrong, of how many, and which: "31/80 effusion".
 _ANSWER = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14} .{0,200}", re.DOTALL)
@@ -53,7 +56,8 @@ class Provenance:
     created : str
         When, in UTC, such as "2026-01-31T12:00:00Z".
     columns : mapping of str to str
-        The names of the table's columns by what they were used as; empty for arrays.
+        The names of the table's columns by what they were used as, and "scale", what a score of 1
+        was written as in them; empty for arrays.
     sources : tuple of str
         What was counted, in order: "sha256:…" of each file, "array:sha256:…" of arrays, and a name
         that nothing else has for frames; one digest over all of them if there are more than a
@@ -119,8 +123,16 @@ class Provenance:
         names = {} if tally.drawn is None else tally.drawn.digests()
         verdict = "" if tally.matches is None else tally.matches.verdict(tally.rows)
         labels = {LABELS: verdict} if verdict in NOTES else {}
-        made = cls.now(tally.sources, columns, {**labels, **(notes or {})})
+        written = {} if tally.scale is None else {SCALE: repr(tally.scale)}
+        made = cls.now(tally.sources, {**(columns or {}), **written}, {**labels, **(notes or {})})
         return replace(made, drawn_by=names)
+
+    @property
+    def scale(self) -> float | None:
+        """What a score of 1 was written as in the columns: 100 for percentages; None if nothing
+        was said.
+        """
+        return float(self.columns[SCALE]) if SCALE in self.columns else None
 
     def to_dict(self) -> dict[str, Json]:
         """The provenance as a document holds it; what there is none of is left out."""
@@ -145,10 +157,26 @@ class Provenance:
         return cls(
             part.text("version"),
             part.text("created"),
-            part.mapping("columns").all_texts(),
+            _read_columns(part),
             tuple(part.texts("sources")),
             **{name: read(part, name) for name, read in _READERS.items() if part.has(name)},
         )
+
+
+def _read_columns(part: Reader) -> dict[str, str]:
+    found = part.mapping("columns").all_texts()
+    for name, text in found.items():
+        # Those of the claims of a bundle are named as "claim.scale".
+        if name == SCALE or name.endswith(f".{SCALE}"):
+            _require_scale(text, f"{part.place('columns')}.{printable(name)}")
+    return found
+
+
+def _require_scale(text: str, where: str) -> None:
+    with suppress(ValueError):
+        if 0 < float(text) < float("inf") and repr(float(text)) == text:
+            return
+    raise CertificateError(f"{where} is {shown(text)}: expected a number such as 100.0.")
 
 
 def _read_about(part: Reader, key: str) -> dict[str, str]:

@@ -97,6 +97,7 @@ class SetsCertificate(ThresholdCertificate):
             )
         names = group_names(self, groups, len(matrix), probability=probability)
         self.require_verified()
+        self.require_plain_scores()
         rule = flag_rule(self)
         # NaN is below no threshold, and must not drop out of a set.
         columns = [np.nan_to_num(column.astype(np.float64), nan=1.0) for column in matrix.T]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil, log, log1p
+from math import ceil, inf, log, log1p
 from typing import Any, Literal
 
 import numpy as np
@@ -42,7 +42,6 @@ from pacbound.claims.threshold_certificate import (
     rows_of,
     search_of,
     stands_for,
-    threshold_of,
     trials_of,
 )
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
@@ -300,8 +299,17 @@ class ThresholdClaim(Claim[C]):
             for found in [self._decision(procedure, values, table, level)]
         ]
         kept = [table for table in tables if not is_left_out(values, table)] or tables
-        refused = [is_refused(procedure.trials, table) for table in kept]
+        limits = [table["threshold"] for table in kept]
+        below = procedure.trials.side == "below"
+        refused = [limit == (-inf if below else inf) for limit in limits]
         own = values.get("group_thresholds") == "own" and values["scope"] != "top"
+        if not own:
+            # That of each group alone is no claim, and nobody shall take it for one.
+            common = min(limits) if below else max(limits)
+            tables = [
+                {**table, "threshold": table["threshold"] if is_left_out(values, table) else common}
+                for table in tables
+            ]
         return {
             **values,
             "assumes": self.assumed(procedure.assumes, values["drawn"], values["scope"]),
@@ -404,16 +412,14 @@ class ThresholdClaim(Claim[C]):
             return {"threshold": write(common_threshold(certificate))}
         return {
             "thresholds": {
-                str(table["group"]): write(threshold_of(certificate, table))
-                for table in values["tables"]
+                str(table["group"]): write(table["threshold"]) for table in values["tables"]
             }
         }
 
     def refused_groups(self, certificate: C) -> Iterable[str]:
         """The groups without a threshold."""
         tables = certificate.values["tables"]
-        trials = trials_of(certificate)
-        return (str(table["group"]) for table in tables if is_refused(trials, table))
+        return (str(table["group"]) for table in tables if is_refused(certificate, table))
 
     def figures(self, certificate: C) -> Iterable[Figure]:
         """The share of rows from each threshold on, for every table."""
@@ -440,7 +446,7 @@ class ThresholdClaim(Claim[C]):
             curves.append(Curve(words, reached[places] / (rows.sum() or np.nan)))
         asked = 1 - rate if side == "below" else rate
         rounding = trials_of(certificate).rounding
-        limit = Quantity(threshold_of(certificate, table), "threshold", rounding)
+        limit = Quantity(table["threshold"], "threshold", rounding)
         group = "" if table["group"] is None else f", {table['group']}"
         return share_by_threshold(
             cells / TOP,
@@ -449,12 +455,12 @@ class ThresholdClaim(Claim[C]):
             caption="Lines show what was seen. "
             + (
                 "Certified is what was asked for, at the upright line."
-                if not is_refused(trials_of(certificate), table)
+                if not is_refused(certificate, table)
                 else "Nothing is certified."
             ),
             asked=Named(asked, f"asked for: {share(asked).text}"),
             certified=None
-            if is_refused(trials_of(certificate), table)
+            if is_refused(certificate, table)
             else Named(limit.value, f"certified: {limit.text}"),
         )
 
@@ -477,7 +483,7 @@ class ThresholdClaim(Claim[C]):
             )
         trials, question = procedure.trials, self.question_of(certificate)
         tables = certificate.values["tables"]
-        limits = np.array([threshold_of(certificate, table) for table in tables])
+        limits = np.array([table["threshold"] for table in tables])
         if trials.side == "below" and (limits <= 0).all():
             raise InvalidValueError(
                 "This certificate acts on every row, so that nothing can be missed: there is "
@@ -489,7 +495,7 @@ class ThresholdClaim(Claim[C]):
             rate=rate,
             claimed=claimed,
             outcomes=procedure.seen_as,
-            held=[not is_refused(trials, table) for table in tables],
+            held=[not is_refused(certificate, table) for table in tables],
             trials_and_events=lambda cells, outcomes, places: trials.among(
                 question.outcomes, cells, outcomes, limits[places]
             ),

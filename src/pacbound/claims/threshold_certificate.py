@@ -119,9 +119,10 @@ def search_of(certificate: Any, table: Values) -> Search:
     return trials_of(certificate).search(table, certificate.values)
 
 
-def is_refused(trials: Trials, table: Values) -> bool:
-    """Whether a table has no threshold: the one that always acts, or never."""
-    return bool(table["threshold"] == (-inf if trials.side == "below" else inf))
+def is_refused(certificate: Any, table: Values) -> bool:
+    """Whether a table alone has no threshold but the one that always acts, or never."""
+    limit = search_of(certificate, table).threshold(table["allowed"])
+    return bool(limit == (-inf if trials_of(certificate).side == "below" else inf))
 
 
 def is_left_out(values: Values, table: Values) -> bool:
@@ -134,14 +135,6 @@ def is_left_out(values: Values, table: Values) -> bool:
 def left_out(values: Values) -> list[Values]:
     """The tables that were left out."""
     return [table for table in values["tables"] if is_left_out(values, table)]
-
-
-def threshold_of(certificate: Any, table: Values) -> float:
-    """The threshold that rows of a table are compared with."""
-    values = certificate.values
-    if values.get("group_thresholds") == "own" or is_left_out(values, table):
-        return float(table["threshold"])
-    return common_threshold(certificate)
 
 
 def common_threshold(certificate: Any) -> float:
@@ -230,7 +223,7 @@ class ThresholdCertificate(Certificate):
         self.require_intact()
         if self.values["scope"] == "top":
             return {}
-        return {table["group"]: threshold_of(self, table) for table in self.values["tables"]}
+        return {table["group"]: table["threshold"] for table in self.values["tables"]}
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -255,7 +248,7 @@ class ThresholdCertificate(Certificate):
         """
         if self.certified:
             return None
-        refused = (one for one in self.values["tables"] if is_refused(trials_of(self), one))
+        refused = (one for one in self.values["tables"] if is_refused(self, one))
         claim: Any = self.by
         found: NoThreshold = claim.refusal(self, next(refused, self.values["tables"][0]))
         return found
@@ -292,7 +285,7 @@ class ThresholdCertificate(Certificate):
     @property
     def events(self) -> int:
         """How many trials are events at the threshold, among these rows."""
-        limits = [threshold_of(self, table) for table in self.values["tables"]]
+        limits = [table["threshold"] for table in self.values["tables"]]
         return sum(map(Search.events_at, self.searches, limits))
 
     def number(self, outcome: str = "all") -> int:
@@ -326,6 +319,7 @@ class ThresholdCertificate(Certificate):
             If `groups` is missing where each has a threshold of its own, or is there where the
             certificate has none.
         """
+        self.require_plain_scores()
         scores = as_scores(score, "score")
         names = group_names(self, groups, len(scores), score=score)
         self.require_verified()
@@ -344,7 +338,7 @@ class ThresholdCertificate(Certificate):
     def _acted_on(self, outcome: str = "all", weights: Mapping[str, float] | None = None) -> Any:
         acted = 0
         for table in self.values["tables"]:
-            hit = table["counts"]["cells"] >= threshold_of(self, table) * TOP
+            hit = table["counts"]["cells"] >= table["threshold"] * TOP
             acted += rows_of(table["counts"], outcome, weights)[hit].sum()
         return acted
 
@@ -392,7 +386,7 @@ def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
     return RowRule(
         1,
         None if by_group else steps(common_threshold(certificate)),
-        groups={table["group"]: steps(threshold_of(certificate, table)) for table in tables},
+        groups={table["group"]: steps(table["threshold"]) for table in tables},
         instead=steps(cautious),
         role="score",
         ones="flagged",

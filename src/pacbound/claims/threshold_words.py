@@ -23,7 +23,6 @@ from pacbound.claims.threshold_certificate import (
     rows_of,
     search_of,
     stands_for,
-    threshold_of,
     trials_of,
 )
 from pacbound.documents import printable
@@ -162,7 +161,7 @@ def said(claim: Any, certificate: Any) -> Says:
     filled = {**whole, "confidence": confidence(values["delta"])}
     own = grouped and values["group_thresholds"] == "own"
     small = left_out(values)
-    if any(is_refused(trials_of(certificate), table) for table in values["tables"]):
+    if any(is_refused(certificate, table) for table in values["tables"]):
         every += " that is not left out" if small and not own else " that is not refused"
     rule = "Each group has its own threshold." if own else words.rule
     if not own and words.never and filled["threshold"].value == inf:
@@ -204,8 +203,8 @@ def _costs(words: ClaimWords, filled: Mapping[str, Value], scope: str) -> Senten
 def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sentence]:
     """What to change where the result is of little use."""
     question, trials = claim.question_of(certificate), trials_of(certificate)
-    kept = [table for table in certificate.values["tables"] if not is_refused(trials, table)]
-    limits = [threshold_of(certificate, table) for table in kept]
+    kept = [table for table in certificate.values["tables"] if not is_refused(certificate, table)]
+    limits = [table["threshold"] for table in kept]
     # From a threshold that alarms may begin at, the cell just below it breaks the budget.
     decisive = [limit * TOP - (trials.side == "from") for limit in limits]
     deciding = "turns" if trials.turns else "counts"
@@ -264,7 +263,7 @@ def quantities(
     total, events, number, lost = dict(acted), 0, 0, 0
     weights = stands_for(values)
     for part in tables:
-        counts, limit = part["counts"], threshold_of(certificate, part)
+        counts, limit = part["counts"], part["threshold"]
         above = counts["cells"] >= limit * TOP
         search = search_of(certificate, part)
         number += search.trials
@@ -277,7 +276,7 @@ def quantities(
     shares: dict[str, Value] = {
         name: share(acted[name] / total[name]) if total[name] else "none" for name in acted
     }
-    limit = common_threshold(certificate) if table is None else threshold_of(certificate, table)
+    limit = common_threshold(certificate) if table is None else table["threshold"]
     asked = {
         ask.name: "" if values.get(ask.name) is None else ask.said(values[ask.name])
         for ask in claim.asks
@@ -301,7 +300,7 @@ def quantities(
 def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
     words: ClaimWords = certificate.by.procedures[certificate.values["procedure"]].words
     filled = {**quantities(claim, certificate, table), "group": printable(str(table["group"]))}
-    if not is_refused(trials_of(certificate), table):
+    if not is_refused(certificate, table):
         alone = "{group}: can be certified by itself."
         return Sentence(words.group if certificate.certified else alone, filled)
     refusal = claim.refusal(certificate, table)
@@ -315,10 +314,10 @@ def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
 def _refused(
     claim: Any, certificate: Any, words: ClaimWords, filled: Mapping[str, Value]
 ) -> tuple[Sentence, ...]:
-    values, trials = certificate.values, trials_of(certificate)
+    values = certificate.values
     tables = values["tables"]
     if len(tables) > 1:
-        refused = [table for table in tables if is_refused(trials, table)]
+        refused = [table for table in tables if is_refused(certificate, table)]
         # Where some were left out, only the others can be to blame.
         blamed = [table for table in refused if not is_left_out(values, table)] or refused
         named = ", ".join(printable(str(table["group"])) for table in blamed)

@@ -195,6 +195,7 @@ class WalkCertificate(Certificate):
     def _acts_on(self, given: Any, groups: Any, name: str) -> NDArray[np.bool_]:
         """Which rows reach the threshold, of their group where there are groups."""
         self.require_verified()
+        self.require_plain_scores()
         scores = as_scores(given, name)
         if groups is None and self.groups:
             raise InvalidTypeError(

@@ -117,12 +117,12 @@ def monitor(
         watching = _begun_or_resumed(loaded, state, delta, false_alarms, options)
         save = partial(_save, watching, state, prometheus)
         if STANDARD_INPUT in files:
-            if CLUSTERS in named:
+            columns = _columns(loaded, named)
+            if CLUSTERS in columns:
                 raise InvalidTypeError(
                     "A row is drawn from a cluster once all of its rows are there, and over "
                     "standard input they come one by one: pass files with whole clusters."
                 )
-            columns = _columns(loaded, named)
             found = _from_stream(watching, columns, notation, save, as_json=as_json)
         else:
             found = _from_files(watching, files, named, notation)
@@ -214,9 +214,6 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
     clusters = [CLUSTERS] if drawn is not None and drawn.by == "clusters" else []
     question = certificate.by.question_of(certificate)
     found = chosen(certificate, readable_roles(question, [*roles, *clusters]), named)
-    if CLUSTERS not in named:
-        # One row of each cluster may be in the files already: the monitor draws if it is told to.
-        found.pop(CLUSTERS, None)
     if not found:
         raise InvalidTypeError(
             "The certificate names no columns: name those of the rows with --column ROLE=NAME. Its "
@@ -238,7 +235,9 @@ def _from_stream(
         raise InvalidValueError(
             "- stands for standard input, which is closed: add < rows.csv, or name a file."
         )
-    reading = watching.reading_of(**columns).written(notation.scale)
+    reading = watching.reading_of(**columns)
+    reading.require_scores(notation.scale)
+    reading = reading.written(watching.certificate.scale_of(notation.scale))
     wanted = list(dict.fromkeys(slot.name for slot in stored(reading.slots).values()))
     rung: list[Alarm] = []
     before = kept = watching.rows

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacbound.claims.certificate import Certificate
+from pacbound.claims.provenance import SCALE
 from pacbound.cli.delivery import progress_bar
 from pacbound.cli.rows import chosen, for_question, readable_roles
 from pacbound.errors import InvalidTypeError
@@ -64,7 +65,7 @@ class Recount:
                 certificate, self.files, self.named, **self.counting, progress=progress
             )
         stored, found = certificate.provenance, again.provenance
-        columns = stored.columns
+        columns = {role: name for role, name in stored.columns.items() if role != SCALE}
         return Recounted(
             [*differing(certificate, again), *_other_names(stored.drawn_by, found.drawn_by)],
             same_files=unnamed(stored.sources) == unnamed(found.sources),
@@ -89,7 +90,8 @@ def recounted(
         # Where tables were joined, the clusters follow from the id.
         if drawn.by == "clusters" and "clusters" in columns:
             draw["among"] = list(dict(drawn.among)) or "all"
-    given = {**columns, **by_claim, **draw, **_grading(certificate), **counting}
+    scale = certificate.scale_of(counting.get("scale"))
+    given = {**columns, **by_claim, **draw, **_grading(certificate), **counting, "scale": scale}
     if given.get("answers") is not None:
         asked_text = certificate.by.asked_text(certificate.values)
         given["answers"] = returned(given["answers"], asked_text)

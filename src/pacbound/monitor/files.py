@@ -106,7 +106,9 @@ def update_from_files(
         raise InvalidTypeError(
             f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
         )
-    reading = monitor.reading_of(**(columns or {})).written(notation.scale)
+    reading = monitor.reading_of(**(columns or {}))
+    reading.require_scores(notation.scale)
+    reading = reading.written(monitor.certificate.scale_of(notation.scale))
     tables = open_tables(paths, notation)
     before = monitor.rows
     with monitor.all_or_nothing() as taken:

@@ -507,6 +507,8 @@ class Monitor(SavedMonitor):
         clusters, positive = given.pop(CLUSTERS, None), given.pop(POSITIVE, None)
         reading, arrays = watch.of_arrays(given)
         reading = reading.by_class(positive)
+        if reading.has_scores:
+            self.certificate.require_plain_scores()
         if clusters is not None:
             reading = self._drawing(reading, CLUSTERS)
             arrays = {**arrays, CLUSTERS: clusters}
@@ -659,6 +661,7 @@ class Monitor(SavedMonitor):
         """
         clusters, positive = columns.pop(CLUSTERS, None), columns.pop(POSITIVE, None)
         reading = self._clock.watch.of_columns(columns).by_class(positive)
+        reading = reading.written(self.certificate.provenance.scale)
         return reading if clusters is None else self._drawing(reading, clusters)
 
     @contextmanager

@@ -97,6 +97,7 @@ class Counted:
     matches: LabelMatches | None = None
     ids: Numbers | str | None = None
     graded: Graded | None = None
+    scale: float | None = None
 
 
 @dataclass
@@ -315,6 +316,8 @@ def count_rows(
     read. `kept` takes the rows as they were judged.
     """
     own, counted = _count_rows(question, given, data, kept)
+    scale = next((slot.scale for slot in own.slots.values() if slot.scale is not None), None)
+    counted = replace(counted, scale=scale)
     if own.lost_is is not None:
         _require_rollouts(own, given, data)
     if data is None:

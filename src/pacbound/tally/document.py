@@ -123,7 +123,15 @@ def _read(body: Mapping[str, Json]) -> dict[str, Any]:
         "graded": graded_from(documents.Reader(body["graded"], "graded"))
         if "graded" in body
         else None,
+        "scale": _read_scale(body) if "scale" in body else None,
     }
+
+
+def _read_scale(body: Mapping[str, Json]) -> float:
+    scale = documents.Reader(body, "tally").number("scale")
+    if type(body["scale"]) is not float or not 0 < scale < float("inf"):
+        raise ValueError(f"a score of 1 cannot be written as {documents.shown(body['scale'])}")
+    return scale
 
 
 def ids_to_text(ids: Numbers | str) -> str:

@@ -87,6 +87,9 @@ class Tally:
         their digest, and the tally adds to no other with ids.
     graded : Graded or None
         How outcomes were graded and tossed by coins; None where they are right or wrong.
+    scale : float or None
+        What a score of 1 was written as in the table: 100 for percentages; None if nothing was
+        said.
 
     Examples
     --------
@@ -109,6 +112,7 @@ class Tally:
     matches: LabelMatches | None = None
     ids: Numbers | str | None = None
     graded: Graded | None = None
+    scale: float | None = None
 
     @classmethod
     def of(cls, question: Question, counted: Counted, groups: Sequence[str] = ()) -> Tally:
@@ -127,6 +131,7 @@ class Tally:
             counted.matches,
             counted.ids,
             counted.graded,
+            counted.scale,
         )
         names = in_order({*groups, *counted.groups})
         return replace(tally, cells=tally._cells_among(names), groups=names)
@@ -262,6 +267,7 @@ class Tally:
             drawn=drawn,
             matches=_both(self.matches, other.matches),
             ids=_all_ids(self.ids, other.ids),
+            scale=self.scale if self.rows else other.scale,
         )
 
     def __radd__(self, other: object) -> Tally:
@@ -321,6 +327,7 @@ class Tally:
             **({} if self.matches is None else {"label_matches": self.matches.to_dict()}),
             **({} if self.ids is None else {"row_ids": ids_to_text(self.ids)}),
             **({} if self.graded is None else {"graded": graded_to_dict(self.graded)}),
+            **({} if self.scale is None else {"scale": self.scale}),
         }
         return {**body, "digest": documents.digest(body)}
 
@@ -418,6 +425,12 @@ class Tally:
                 f"and {described_way(other.drawn)}. Count all of them in one way, and by one seed: "
                 "tallies that were counted apart have seeds of their own, unless both were passed "
                 "one."
+            )
+        if self.scale != other.scale and self.rows and other.rows:
+            scales = " and ".join(f"scale={tally.scale}" for tally in (self, other))
+            raise InvalidValueError(
+                f"Tallies of scores that are written differently do not add ({scales}): one of "
+                "them may have been read by mistake. Write all scores one way, and count again."
             )
         mine, theirs = self._layout(), other._layout()
         if mine != theirs:

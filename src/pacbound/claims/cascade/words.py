@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.cascade.certificate import CascadeGroup, grid_top
@@ -191,7 +192,7 @@ def _quantities(certificate: CascadeCertificate) -> dict[str, Value]:
         "xi": share(certificate.xi, "up"),
         "delta": share(certificate.delta, "up"),
         "confidence": confidence(certificate.delta),
-        "limits": "" if own else _listed(certificate.tables[0].thresholds.tolist()),
+        "limits": "" if own else _listed(certificate, certificate.tables[0].thresholds),
         "slow": models_of(certificate)[-1],
         "as_graded": as_graded(certificate.graded),
     }
@@ -304,7 +305,7 @@ def _line(certificate: CascadeCertificate, group: CascadeGroup) -> Sentence:
     text, numbers = _exits(certificate, group.exit_rates.tolist(), group)
     own = ""
     if certificate.group_thresholds == "own":
-        own, numbers["limits"] = ", from {limits} on", _listed(group.thresholds.tolist())
+        own, numbers["limits"] = ", from {limits} on", _listed(certificate, group.thresholds)
     return Sentence(f"{{group}}: {{n}} rows{own}: {text}", {**numbers, **filled})
 
 
@@ -394,7 +395,7 @@ def _labels(certificate: CascadeCertificate) -> list[Sentence]:
     rates, filled = _early(certificate, best.exit_rates.tolist())
     cost = "" if best.expected_cost is None else ", cost {cost}"
     filled |= {
-        "limits": _listed(best.thresholds.tolist()),
+        "limits": _listed(certificate, best.thresholds),
         "cost": Quantity(best.expected_cost or 0.0, "amount"),
     }
     return [
@@ -434,8 +435,9 @@ def noted(notes: Mapping[str, str], *, gains: int, losses: int) -> list[Sentence
     return lines
 
 
-def _listed(thresholds: Sequence[float]) -> str:
-    return ", ".join(Quantity(limit, "threshold", "exact").text for limit in thresholds)
+def _listed(certificate: Any, thresholds: NDArray[np.float64]) -> str:
+    in_unit = thresholds * (certificate.provenance.scale or 1.0)
+    return ", ".join(Quantity(limit, "threshold", "exact").text for limit in in_unit.tolist())
 
 
 _BOUNDED: Final = {
