@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pacbound import Tally, calibrate, certify_cascade
+from pacbound import Tally, calibrate, certify_cascade, certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.sources.engines.spark import explained
 from pacbound.tally import classes
@@ -603,3 +603,10 @@ def test_a_batch_that_is_replayed_is_not_added_again(spark: Any, tmp_path: Path)
     again = Tally.count("calibration", SCORE[:5], ARRAYS["ok"][:5], source="epoch-1")
     with pytest.raises(RepeatedSourceError, match="source='epoch-1'"):
         Tally.load(total) + again
+
+
+def test_a_row_for_each_step_is_refused(spark: Any) -> None:
+    steps = [(run, step / 10, step == 9) for run in range(60) for step in range(10)]
+    frame = spark.createDataFrame(steps, ["run", "danger", "collision"]).coalesce(1)
+    with pytest.raises(InvalidValueError, match="run looks like the name of a rollout"):
+        certify_shield("danger", "collision", data=frame, xi=0.2, delta=0.05)
