@@ -806,6 +806,9 @@ def check_calibration(claim: Part, report: Report) -> None:
     if scope in ("per-class", "all-labels"):
         classes = [table.value["group"] for table in tables] == [str(i) for i in range(len(tables))]
         require(classes, claim.at("tables"), "are not one for each class, 0, 1, ...")
+    # Rows of several bins or tables may be of one cluster.
+    added = correction == "bonferroni" or _unit(claim) == "cluster"
+    require(added, claim.at("correction"), "rows that depend share delta by addition")
     # Tables over the same rows share delta equally; disjoint ones are one table.
     overlapping = scope in ("overlapping-groups", "all-labels")
     budget = delta / len(tables) if overlapping else delta
@@ -813,6 +816,8 @@ def check_calibration(claim: Part, report: Report) -> None:
     for table, rows in zip(tables, held, strict=True):
         cells, tests = (bins, len(rows.cells)) if overlapping else (bins * len(tables), seen)
         level = budget / cells if correction == "bonferroni" else sidak(budget, max(1, tests))
+        largest = max(map(sum, zip(*rows.columns.values(), strict=True)), default=0)
+        _require_apart(claim, largest if "bin" in _unit(claim) else sum(rows.sums), table)
         _require_bounds(table, rows.sums, rows.columns["right"], level, side)
     _require_rows(claim, [sum(rows.sums) for rows in held], scope)
     claim.equals("certified", expected=True)
@@ -960,6 +965,7 @@ def check_walk(claim: Part, report: Report) -> None:
     for table in tables:
         table.only("group counts threshold claimed" + " starts" * pool)
         runs = _runs_of(table, kind, int(first), pool=pool)
+        _require_apart(claim, runs.rows, table)
         stored = [tuple(ends) for ends in table.table("claimed")]
         found = [_claimed(runs, rate, delta, lenient=lenient) for lenient in (False, True)]
         require(stored in found, table.at("claimed"), f"stored {stored}, recomputed {found[0]}")
@@ -1247,10 +1253,10 @@ def check_threshold(claim: Part, report: Report) -> None:
     if leave_out and (alone or kind.by == "product"):
         raise UnreadableError(f"{claim.at('small_groups')} does not fit the claim")
     level = delta
-    # Given how many are left out, the scores of groups that overlap with them follow another law.
-    shared = own or (leave_out and scope == "overlapping-groups")
+    # Given how many are left out, the scores of groups that depend on them follow another law.
+    shared = own or (leave_out and _depend(claim))
     if shared and not alone and len(tables) > 1:
-        level = sidak(delta, len(tables)) if scope == "groups" else delta / len(tables)
+        level = _own_level(claim, delta, len(tables))
     sizes, limits = list[int](), list[float]()
     certified, by_number = list[bool](), list[bool]()
     for table in tables:
@@ -1259,6 +1265,7 @@ def check_threshold(claim: Part, report: Report) -> None:
         _require_allowed(claim, counts, allowed, rate, level, table.at("allowed"))
         limits.append(counts.limit(allowed))
         sizes.append(counts.rows)
+        _require_apart(claim, counts.rows, table)
         certified.append(limits[-1] != counts.refused)
         # Not even zero events would pass: a matter of the number of trials alone.
         by_number.append(leave_out and allowed < 0)
@@ -2013,7 +2020,7 @@ def check_cascade(claim: Part, report: Report) -> None:
     elif method == "greedy":
         ends = [_greedy(groups[0], bound, xi, level)]
     else:
-        level = sidak(level, len(groups)) if shared == "own" else level
+        level = _own_level(claim, level, len(groups)) if shared == "own" else level
         level = _walk_level(level, exits, xi)
         tests = [StepTest(bound, group.n, xi, level) for group in groups]
         if shared == "own":
@@ -2048,6 +2055,7 @@ def _left_out(claim: Part, groups: Sequence[Group], shared: str | None, report: 
     part, xi = claim.part("left_out"), decimal(claim.rate("xi", positive=False))
     level = _walk_level(_level(claim), groups[0].exits, float(xi))
     fits = shared == "common" and claim.get("scope", str) == "groups" and xi > 0
+    fits = fits and not _depend(claim)
     names = {group.part.get("group", str, type(None)) for group in groups}
     require(fits and bool(part.value), part.place, "does not fit the claim")
     require(not names & set(part.value), part.place, "names a group that has a table")
@@ -2065,6 +2073,8 @@ def _counted_groups(claim: Part, groups: Sequence[Group], shared: str | None) ->
     """The groups that hold every row once, if the names of all fit the scope."""
     scope, place = _choice(claim, "scope", SCOPES), claim.at("tables")
     names = [group.part.get("group", str, type(None)) for group in groups]
+    for group in groups:
+        _require_apart(claim, group.n, group.part)
     require((scope == "top") == (shared is None), claim.at("scope"), "is not that of the procedure")
     if scope == "top":
         require(names == [None], place, "are not one table without a group")
@@ -2211,8 +2221,10 @@ def check_replacement(claim: Part, report: Report) -> None:
     level /= models * _equal_looks(claim, n)
     if leave_out and (own or scope == "top" or xi == 0):
         raise UnreadableError(f"{claim.at('small_groups')} does not fit the claim")
-    if (own or (leave_out and scope == "overlapping-groups")) and len(tables) > 1:
-        level = sidak(level, len(tables)) if scope == "groups" else level / len(tables)
+    if (own or (leave_out and _depend(claim))) and len(tables) > 1:
+        level = _own_level(claim, level, len(tables))
+    for part, size in zip(tables, sizes, strict=True):
+        _require_apart(claim, size, part)
     left = [part.get("left_out", bool) for part in tables]
     require(leave_out or not any(left), place, "no group was to be left out")
     if leave_out:
@@ -2577,6 +2589,9 @@ DIFFER_IDS = {
 DRAWN_IDS = {
     "weights": "exact-weights same-labels-given-inputs one-seed",
     "clusters": "claim-per-cluster one-seed",
+    "clusters-and-group": "claim-per-cluster-and-group one-seed",
+    "clusters-and-bin": "claim-per-cluster-and-bin one-seed",
+    "clusters-among-and-group": "claim-per-trial-of-cluster-and-group one-seed",
     "clusters-bounded": "claim-per-row-of-clusters one-seed",
     "clusters-among": "claim-per-cluster-with-trials one-seed",
     "clusters-among-bounded": "claim-per-trial-of-clusters one-seed",
@@ -2736,9 +2751,21 @@ only-this-threshold: What is certified is xi, under a shield at this one thresho
   even a lower one.
 claim-per-cluster: One row was drawn from each cluster, so the claim is about a random row of a
   random cluster: a large cluster weighs no more than a small one.
+claim-per-cluster-and-group: One row was drawn from each cluster for each group in which it has any,
+  so in each group the claim is about a random row of the group from a random cluster that has one
+  there: every cluster counts once in every group.
+claim-per-cluster-and-bin: One row was drawn from each cluster for each bin (of each group) in which
+  it has any, so in each bin the claim is about a random row of the bin from a random cluster that
+  has one there: every cluster counts once in every bin.
+claim-per-cluster-answered-or-not: Each row weighs one over the number of rows of its cluster (in
+  its group, where there are groups), answered (flagged) or not; for the share among all answers
+  (flagged rows) declare cluster_bound.
 claim-per-cluster-with-trials: One row of the kind that the claim counts (of a recall, one positive)
   was drawn from each cluster that has any, so the claim is about a random row of this kind of a
   random cluster that has one: a cluster with many weighs no more than one with few.
+claim-per-trial-of-cluster-and-group: One row of the kind that the claim counts was drawn from each
+  cluster for each group in which it has any, so in each group the claim is about a random such row
+  of a random cluster that has one there.
 """
 
 
@@ -2757,7 +2784,7 @@ def _require_ids(claim: Part) -> None:
         ids = ["exits-at-own-threshold" if name == "exits-at-threshold" else name for name in ids]
     ids = _ids_of_groups(ids, claim)
     if claim.value.get("drawn") is not None:
-        ids = _ids_of_drawn(ids, claim.part("drawn"))
+        ids = _ids_of_drawn(ids, claim)
     if "graded" in claim.value:
         ids.append("graded-by-coins")
     require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
@@ -2774,14 +2801,18 @@ def _ids_of_groups(ids: list[str], claim: Part) -> list[str]:
     return ids + ["groups-beforehand"] * (scope != "top")
 
 
-def _ids_of_drawn(ids: list[str], part: Part) -> list[str]:
+def _ids_of_drawn(ids: list[str], claim: Part) -> list[str]:
     """What is assumed of clusters or weights in the place of rows."""
+    part = claim.part("drawn")
     by = part.get("by", str)
     clusters, among = by == "clusters", part.value.get("among") or {}
     bounded = clusters and part.value.get("bound") is not None
-    added = DRAWN_IDS.get(by + "-among" * bool(among) + "-bounded" * bounded)
+    unit = {"group": "-and-group", "bin": "-and-bin"}.get(_unit(claim).rpartition("-")[2], "")
+    added = DRAWN_IDS.get(by + "-among" * bool(among) + unit + "-bounded" * bounded)
     if added is None:
         raise UnreadableError(f"{part.at('by')} is not known")
+    if clusters and not bounded and claim.get("kind", str) in ("abstention", "precision"):
+        added = added.replace(" one-seed", " claim-per-cluster-answered-or-not one-seed")
     if clusters:
         stops = ("stopped-by-outcome", "stopped-by-outcome-and-group")
         if len(among) == 1:
@@ -2813,6 +2844,7 @@ def _check_claim(claim: Part, report: Report) -> None:
         if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
             report.trusted.append("how rows were drawn, by one seed that was drawn at random")
+            _require_unit(claim)
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
             report.trusted.append("how outcomes were graded, and coins tossed by a random seed")
@@ -2825,7 +2857,7 @@ def _check_claim(claim: Part, report: Report) -> None:
 
 def _require_drawn(drawn: Part, n: int) -> None:
     """Whether n rows can have been drawn like this."""
-    drawn.only("by seed bound rows", "clusters among")
+    drawn.only("by seed bound rows", "clusters among each spanning")
     by, rows = drawn.get("by", str), drawn.count("rows")
     units = drawn.count("clusters") if by == "clusters" else rows
     seed = drawn.get("seed", int, str, type(None))
@@ -2839,13 +2871,17 @@ def _require_drawn(drawn: Part, n: int) -> None:
         fits = seed is not None and bound is not None and bound > 0 and n <= rows
     else:
         most, trials = _most_drawn(drawn, units, rows)
-        kept = n - (rows - trials)
+        kept, apart = n - (rows - trials), drawn.value.get("each") != "cluster"
+        most = trials if apart else most
         fits = by == "clusters" and seed is not None and units <= rows and trials <= rows
         fits = fits and 0 <= kept <= most
         if bound is not None:
             fits = fits and bound >= 1 and trials <= most * bound
         elif "among" in drawn.value:
             fits = fits and (kept > 0 or trials == 0) and kept <= trials
+        elif apart:
+            several = drawn.count("spanning") if "spanning" in drawn.value else 0
+            fits = fits and units + several <= kept
         else:
             fits = fits and kept == units
     require(fits and ("clusters" in drawn.value) == (by == "clusters"), drawn.place, "cannot be")
@@ -2858,6 +2894,50 @@ def _require_seed(part: Part) -> None:
     long = digits.isascii() and digits.isdecimal() and digits[0] != "0" and len(digits) <= 1000
     fits = long and int(digits) > MOST if type(seed) is str else abs(seed) <= MOST
     require(fits, part.at("seed"), "is not the seed of a draw")
+
+
+UNITS = ("cluster", "cluster-and-group", "cluster-and-bin", "cluster-group-and-bin")
+
+
+def _unit(claim: Part) -> str:
+    """What one row was drawn from: "cluster" where nothing was drawn for groups or bins."""
+    drawn = claim.value.get("drawn")
+    clusters = isinstance(drawn, dict) and drawn.get("by") == "clusters"
+    return _choice(claim.part("drawn"), "each", UNITS) if clusters else "cluster"
+
+
+def _depend(claim: Part) -> bool:
+    """Whether rows of several groups may be the same, or of one cluster."""
+    return claim.get("scope", str) == "overlapping-groups" or _unit(claim) != "cluster"
+
+
+def _own_level(claim: Part, delta: Decimal, groups: int) -> Decimal:
+    """The level of each group's own decision."""
+    return delta / groups if _depend(claim) else sidak(delta, groups)
+
+
+def _require_apart(claim: Part, rows: int, place: Part) -> None:
+    """Of a cluster at most one row is in each group or bin that it was drawn for."""
+    apart = _unit(claim) != "cluster" and "among" not in claim.part("drawn").value
+    fits = not apart or rows <= claim.part("drawn").count("clusters")
+    require(fits, place.place, "has more rows than there are clusters")
+
+
+def _require_unit(claim: Part) -> None:
+    """One row of a cluster was drawn for each group, and each bin, that the claim has."""
+    drawn, scope = claim.part("drawn"), claim.value.get("scope", "top")
+    clusters, bound = drawn.value["by"] == "clusters", drawn.value["bound"]
+    grouped = scope in ("groups", "per-class") and bound is None
+    binned = "bins" in claim.value and bound is None and _bins(claim.part("bins")) > 1
+    unit = UNITS[grouped + 2 * binned] if clusters else None
+    fits = drawn.value.get("each") == unit
+    told = clusters and (scope == "groups" or grouped)
+    fits = fits and ("spanning" in drawn.value) == told
+    require(fits, drawn.at("each"), "is not what the claim has groups or bins for")
+    if told:
+        require(
+            drawn.count("spanning") <= drawn.count("clusters"), drawn.at("spanning"), "too many"
+        )
 
 
 def _require_graded(graded: Part) -> None:
@@ -2896,15 +2976,18 @@ def _require_drawn_among(claim: Part) -> None:
     parts = [claim.part("counts")] if "counts" in claim.value else []
     parts += [table.part("counts") for table in (() if parts else claim.parts("tables"))]
     names = [name for name in parts[0].value if name != "cells"] if parts else []
-    known = dict.fromkeys(names, 0)
+    known, most = dict.fromkeys(names, 0), drawn.count("clusters")
     for counts in parts:
         gone = sum(cell == -1 for cell in counts.value["cells"][:1])
         for name in names:
-            known[name] += sum(counts.value[name][0 if name in of.value else gone :])
+            held = sum(counts.value[name][0 if name in of.value else gone :])
+            require(name not in of.value or held <= most, counts.place, "more than the clusters")
+            known[name] += held
     others = sum(rows for name, rows in known.items() if name not in of.value)
     fits = others == drawn.count("rows") - sum(of.value.values()) and of.value.keys() <= set(names)
     for name, rows in of.value.items():
-        fits = fits and known[name] <= min(rows, drawn.count("clusters"))
+        fits = fits and known[name] <= rows
+        fits = fits and (known[name] <= most or _unit(claim) != "cluster")
     require(fits, of.place, "cannot be")
 
 

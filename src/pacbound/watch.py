@@ -38,12 +38,39 @@ class Seen:
     A row that belongs to several places brings a label for each, one after the other. What its
     labels say depends on each other, so the evidence may be looked at after the last of them only:
     `closes` says which labels are the last of their row. None if every label is. An outcome that is
-    graded lies between two, as a fraction.
+    graded lies between two, as a fraction. `rows` are the rows of the labels, where not each row
+    brings one.
     """
 
     places: Integers
     outcomes: NDArray[Any]
     closes: NDArray[np.bool_] | None = None
+    rows: Integers | None = None
+
+    def by_cluster(self, clusters: Integers) -> Seen:
+        """The same labels, those of a cluster side by side: several of one cluster depend on each
+        other, as those of one row do. `clusters` has the number of each row's.
+        """
+        own = clusters if self.rows is None else clusters[self.rows]
+        _, first, places = np.unique(own, return_index=True, return_inverse=True)
+        order = np.argsort(first[places], kind="stable")
+        own = own[order]
+        closes = np.append(own[1:] != own[:-1], True) if own.size else None
+        return Seen(self.places[order], self.outcomes[order], closes)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Seen], sizes: Sequence[int]) -> Seen:
+        """The labels of several parts of so many rows each, none of which closes any."""
+        starts = np.cumsum([0, *sizes[:-1]])
+        rows = [
+            start + (np.arange(len(part.outcomes)) if part.rows is None else part.rows)
+            for start, part in zip(starts, parts, strict=True)
+        ]
+        places, outcomes = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("places", "outcomes")
+        )
+        return cls(places, outcomes, rows=np.concatenate(rows))
 
     def part(self, start: int, size: int) -> Seen:
         """About `size` labels from `start` on, up to the end of a row."""
@@ -366,7 +393,8 @@ class LossWatch:
         trials, events = self._judge(found.cells[:, -1], found.outcomes, tables)
         places = self._places[tables]
         kept = trials & (places >= 0)
-        return Seen(places[kept], whole_or_graded(events[kept]))
+        rows = np.flatnonzero(kept)
+        return Seen(places[kept], whole_or_graded(events[kept]), rows=rows)
 
 
 class DifferenceWatch(LossWatch):
@@ -403,7 +431,7 @@ class DifferenceWatch(LossWatch):
             )
         places = self._places[tables]
         kept = places >= 0
-        return Seen(places[kept], 1 + lost[kept])
+        return Seen(places[kept], 1 + lost[kept], rows=np.flatnonzero(kept))
 
 
 class ColumnWatch:

@@ -109,6 +109,34 @@ def test_every_engine_draws_the_rows_that_arrays_give(
     assert counted.drawn.digests() == expected.drawn.digests()
 
 
+IN_GROUPS: dict[str, dict[str, Any]] = {
+    "bins": {"confidence": "c", "correct": "ok", "n_bins": 7},
+    "bins of groups": {
+        "confidence": "c",
+        "correct": "ok",
+        "groups": "scanner",
+        "edges": [0, 0.3, 1],
+    },
+    "among positives": {"score": "c", "positive": "u", "groups": "scanner"},
+}
+
+
+@pytest.mark.parametrize("question", IN_GROUPS)
+def test_every_engine_draws_a_row_of_each_cluster_for_each_group_and_bin(
+    table: Engine, question: str
+) -> None:
+    scanner = np.random.default_rng(2).integers(0, 3, size=ROWS)
+    rows = TABLE.append_column("scanner", pa.array(scanner))
+    named = {**IN_GROUPS[question], "clusters": "patient", "row_ids": "row", "seed": 5}
+    expected = Tally.count(question_of(named), **_arrays(named, rows))
+    shuffled = rows.take(np.random.default_rng(1).permutation(ROWS))
+    counted = _counted(table(shuffled), named)
+    assert counted == expected
+    assert counted.drawn is not None
+    assert counted.drawn.each != "cluster"
+    assert (counted.drawn.spanning or 0) > 0 or question == "bins"
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_engine_takes_row_ids_alone_and_names_one_that_is_there_twice(
     table: Engine, question: str

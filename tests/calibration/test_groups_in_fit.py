@@ -48,17 +48,19 @@ def test_one_row_of_each_group_that_does_not_train_certifies(make: Callable[...,
     rows = np.column_stack([X, number])
     made = make(calibration_size=0.4).set_params(estimator=Watching()).fit(rows, Y, groups=GROUPS)
     certificate = made.certificate_
-    assert certificate.n == 120
+    assert certificate.draw.units == 120
     assert certificate.draw.by == "clusters"
     assert certificate.draw.rows == 4 * 120
     assert len(set(seen)) == PATIENTS - 120
-    assert "random row of a random cluster" in certificate.summary()
+    assert "random cluster" in certificate.summary()
 
 
 def test_a_number_is_a_number_of_groups_and_a_frozen_model_has_all_of_them() -> None:
-    assert _model(calibration_size=50).fit(X, Y, groups=GROUPS).certificate_.n == 50
+    fitted = _model(calibration_size=50).fit(X, Y, groups=GROUPS)
+    assert fitted.certificate_.draw.units == 50
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
-    assert PACClassifier(frozen, n_bins=3).fit(X, Y, groups=GROUPS).certificate_.n == PATIENTS
+    whole = PACClassifier(frozen, n_bins=3).fit(X, Y, groups=GROUPS)
+    assert whole.certificate_.draw.units == PATIENTS
     with pytest.raises(InvalidValueError, match=r"leaves no groups to train on \(groups=300\)"):
         _model(calibration_size=300).fit(X, Y, groups=GROUPS)
 
@@ -66,7 +68,7 @@ def test_a_number_is_a_number_of_groups_and_a_frozen_model_has_all_of_them() -> 
 def test_a_calibrator_draws_and_its_parts_add_up() -> None:
     table = LogisticRegression().fit(X, Y).predict_proba(X)
     whole = PACCalibrator(n_bins=3, delta=0.05).fit(table, Y, groups=GROUPS)
-    assert whole.certificate_.n == PATIENTS
+    assert whole.certificate_.draw.units == PATIENTS
     parts = PACCalibrator(n_bins=3, delta=0.05)
     half = len(Y) // 2
     for rows in (slice(0, half), slice(half, None)):
@@ -76,9 +78,11 @@ def test_a_calibrator_draws_and_its_parts_add_up() -> None:
         parts.partial_fit(table[:4], Y[:4], groups=GROUPS[:4])
     with pytest.raises(InvalidValueError, match="edges taken from the counted scores"):
         PACCalibrator(n_bins=3, edges="equal-mass").fit(table, Y, groups=GROUPS)
-    for scope in ("per-class", "all-labels"):
-        made = PACCalibrator(n_bins=3, scope=scope).fit(table, Y, groups=GROUPS)
-        assert made.certificate_.n == PATIENTS
+    made = PACCalibrator(n_bins=3, scope="per-class").fit(table, Y, groups=GROUPS).certificate_
+    assert (made.draw.units, made.draw.each) == (PATIENTS, "cluster-group-and-bin")
+    assert made.trials.max() <= PATIENTS
+    with pytest.raises(InvalidTypeError, match="use the scope 'per-class'"):
+        PACCalibrator(n_bins=3, scope="all-labels").fit(table, Y, groups=GROUPS)
 
 
 @pytest.mark.parametrize("groups", [GROUPS[:-1], np.where(Y == 1, np.nan, 1.0), [None] * len(Y)])

@@ -31,6 +31,9 @@ DRAWS = [
     Drawn("clusters", 3, 3, 0, 2.0),
     Drawn("clusters", 3, 3, 0, among=(("positive", 2),)),
     Drawn("clusters", 3, 3, 0, 2.0, among=(("negative", 1), ("positive", 2))),
+    Drawn("clusters", 3, 3, 0, each="cluster-and-group", spanning=0),
+    Drawn("clusters", 3, 3, 0, each="cluster-group-and-bin", spanning=0),
+    Drawn("clusters", 3, 3, 0, among=(("positive", 2),), each="cluster-and-group", spanning=0),
 ]
 
 SCORE, RIGHT = np.linspace(0, 1, 40), np.arange(40) % 4 > 0
@@ -50,7 +53,9 @@ def _names() -> set[str]:
     procedures = [one for claim in claims for one in claim.procedures.values()]
     ids = [assumed_of_groups(one.assumes, scope) for one in procedures for scope in SCOPES]
     ids += [claim.may_assume for claim in claims]
-    drawn = {name for one in ids for draw in DRAWS for name in assumed_of_drawn(one, draw)}
+    drawn = {
+        name for one in ids for draw in DRAWS for name in assumed_of_drawn(one, draw, "answered")
+    }
     return drawn.union(*ids)
 
 

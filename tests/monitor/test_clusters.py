@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Monitor, calibrate, certify_recall, certify_shield
+from pacbound import (
+    Monitor,
+    calibrate,
+    certify_abstention,
+    certify_recall,
+    certify_shield,
+)
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import update_from_files
@@ -156,3 +162,97 @@ def test_all_rows_of_clusters_ring_falsely_and_the_drawn_ones_rarely() -> None:
         false["all"] += every.update(big) is not None
     assert false["drawn"] <= 8
     assert false["all"] > 20
+
+
+def _in_groups(patients: int, *, seed: int, first: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    patient = first + np.repeat(np.arange(patients), 4)
+    return {
+        "score": rng.uniform(0.3, 1.0, size=4 * patients),
+        "positive": rng.random(4 * patients) < 0.6,
+        "groups": rng.choice(["A", "B"], size=4 * patients),
+        "clusters": patient,
+    }
+
+
+GROUPED = certify_recall(**_in_groups(1500, seed=3), target=0.8, delta=0.05)
+IN_GROUPS = _in_groups(200, seed=4, first=10_000)
+
+
+def _labels(rows: dict[str, Any]) -> int:
+    """A row of each cluster for each group in which it has a positive."""
+    found = rows["positive"]
+    return len({*zip(rows["clusters"][found], rows["groups"][found], strict=True)})
+
+
+def test_each_group_of_a_cluster_brings_a_label_and_the_cluster_is_then_used_up() -> None:
+    monitor = Monitor(GROUPED, delta=1e-3)
+    monitor.update(IN_GROUPS)
+    assert monitor.labels == _labels(IN_GROUPS) > monitor.clusters
+    assert f"one row of each of {monitor.clusters} clusters for each group" in monitor.summary()
+    # Rows in a group from which none was drawn come too late.
+    late = {name: column.copy() for name, column in IN_GROUPS.items()}
+    late["groups"][:] = "A"
+    before = monitor.labels, monitor.evidence
+    used = np.isin(late["clusters"], late["clusters"][late["positive"]])
+    monitor.update({name: column[used] for name, column in late.items()})
+    assert (monitor.labels, monitor.evidence) == before
+
+
+def test_the_evidence_is_looked_at_after_whole_clusters(tmp_path: Path) -> None:
+    pandas, columns = pytest.importorskip("pandas"), {name: name for name in IN_GROUPS}
+    pytest.importorskip("duckdb")
+    lost = {**IN_GROUPS, "score": np.full(800, 0.1)}
+    monitor = Monitor(GROUPED, delta=1e-3)
+    alarm = monitor.update(lost)
+    assert alarm is not None
+    of_files = Monitor(GROUPED, delta=1e-3)
+    frame = pandas.DataFrame(lost)
+    frame[:333].to_csv(tmp_path / "a.csv", index=False)
+    frame[333:].to_csv(tmp_path / "b.csv", index=False)
+    assert update_from_files(of_files, tmp_path, columns=columns) == alarm
+    # It rings with the last label of a cluster.
+    ends = []
+    for patient in range(10_000, 10_050):
+        inside = lost["clusters"] == patient
+        ends.append(_labels({name: column[inside] for name, column in lost.items()}))
+    assert alarm.label in np.cumsum(ends).tolist()
+
+
+def test_clusters_must_be_passed_where_groups_were_drawn_for() -> None:
+    without = {name: column for name, column in IN_GROUPS.items() if name != "clusters"}
+    monitor = Monitor(GROUPED, delta=1e-3)
+    with pytest.raises(InvalidTypeError, match="clusters is missing"):
+        monitor.update(without)
+    assert "pass clusters, all rows of one in one call" in monitor.promise
+
+
+def _sure(patients: int, *, seed: int) -> dict[str, Any]:
+    """Half of the patients have one sure row; the others one, and nine unsure ones."""
+    rng = np.random.default_rng(seed)
+    sizes = np.where(rng.random(patients) < 0.5, 1, 10)
+    confidence = np.full(sizes.sum(), 0.3)
+    confidence[np.cumsum(sizes) - sizes] = rng.uniform(0.9, 1.0, size=patients)
+    right = np.repeat(sizes == 1, sizes)
+    clusters = 10**6 * seed + np.repeat(np.arange(patients), sizes)
+    return {"confidence": confidence, "correct": right, "clusters": clusters}
+
+
+@pytest.mark.parametrize(("bound", "xi"), [(None, 0.2), (10, 0.6)])
+def test_a_monitor_refuses_rows_from_which_those_that_are_not_answered_were_left_out(
+    bound: int | None, xi: float
+) -> None:
+    options: dict[str, Any] = {} if bound is None else {"cluster_bound": bound}
+    made = certify_abstention(**_sure(2000, seed=1), xi=xi, delta=0.05, **options)
+    monitor, rows = Monitor(made, delta=0.01), _sure(2000, seed=2)
+    sure = rows["confidence"] >= 0.9
+    with pytest.raises(InvalidValueError, match="Pass every row of a cluster, answered or not"):
+        monitor.update({name: column[sure] for name, column in rows.items()})
+    assert (monitor.rows, monitor.clusters) == (0, 0)
+    assert "Pass every row of a cluster, answered or not" in monitor.promise
+    assert monitor.update(rows) is None
+    # A few patients may all be answered.
+    fresh = _sure(100, seed=3)
+    sure = fresh["confidence"] >= 0.9
+    few = {name: column[sure][:20] for name, column in fresh.items()}
+    assert monitor.update(few) is None

@@ -39,7 +39,7 @@ BY_WEIGHT: dict[str, Any] = {**COLUMNS, "weights": WEIGHT, "weight_bound": 3.0, 
 
 
 def test_one_row_of_each_cluster_is_counted() -> None:
-    tally = Tally.count("calibration", **BY_PATIENT)
+    tally = Tally.count("abstention", **BY_PATIENT)
     clusters = len(set(PATIENT.tolist()))
     assert tally.rows == clusters == int(tally.counts.sum())
     assert tally.drawn is not None
@@ -126,13 +126,13 @@ def test_rows_are_kept_in_proportion_to_their_weights() -> None:
 
 
 def test_only_rows_that_are_drawn_need_a_score() -> None:
-    drawn = Tally.count("calibration", **BY_PATIENT)
+    drawn = Tally.count("abstention", **BY_PATIENT)
 
     def without(row: int) -> Tally:
         scores = CONFIDENCE.copy()
         scores[row] = np.nan
         return Tally.count(
-            "calibration", confidence=scores, correct=CORRECT, clusters=PATIENT, seed=0
+            "abstention", confidence=scores, correct=CORRECT, clusters=PATIENT, seed=0
         )
 
     refused = []
@@ -353,19 +353,9 @@ def test_every_verb_says_what_its_claim_is_about() -> None:
     label = RNG.integers(0, 3, size=ROWS)
     predictions = np.column_stack([label, label])
     made = [
-        calibrate(CONFIDENCE, CORRECT, delta=0.1, clusters=PATIENT, seed=0),
+        calibrate(CONFIDENCE, CORRECT, delta=0.1, n_bins=1, clusters=PATIENT, seed=0),
         certify_cascade(
             CONFIDENCE, predictions, label, xi=0.1, delta=0.1, clusters=PATIENT, seed=0
-        ),
-        certify_cascade(
-            CONFIDENCE,
-            predictions,
-            label,
-            xi=0.1,
-            delta=0.1,
-            groups=label,
-            clusters=PATIENT,
-            seed=0,
         ),
         certify_shield(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, seed=0),
         certify_abstention(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, seed=0),
@@ -387,6 +377,7 @@ def test_every_verb_says_what_its_claim_is_about() -> None:
             "bound": None,
             "rows": ROWS,
             "clusters": claim["n"],
+            "each": "cluster",
         }
         assert any("random row of a random cluster" in line for line in certificate.definitions())
         assert "not about the rate per row" in certificate.summary()

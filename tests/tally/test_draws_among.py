@@ -236,7 +236,10 @@ def test_overlapping_groups_and_own_thresholds_are_counted_from_the_drawn_rows()
     own = certify_recall(**COLUMNS, **TARGET, groups=names, group_thresholds="own")
     assert sum(search.trials for search in own.searches) == len(_drawn(POSITIVE))
     groups = {"north": north, "all": np.ones(ROWS, dtype=bool)}
-    overlapping = certify_recall(**COLUMNS, **TARGET, groups=groups)
+    with pytest.raises(InvalidTypeError, match="or declare cluster_bound"):
+        certify_recall(**COLUMNS, **TARGET, groups=groups)
+    bound = int(np.bincount(PATIENT).max())
+    overlapping = certify_recall(**COLUMNS, **TARGET, groups=groups, cluster_bound=bound)
     for made in (own, overlapping):
         assert made.verify()
         assert not exact.check_document(json.loads(json.dumps(made.to_dict()))).wrong

@@ -282,10 +282,30 @@ MEANINGS: Final[Mapping[str, str]] = {
         "One row was drawn from each cluster, so the claim is about a random row of a random "
         "cluster: a large cluster weighs no more than a small one."
     ),
+    "claim-per-cluster-and-group": (
+        "One row was drawn from each cluster for each group in which it has any, so in each group "
+        "the claim is about a random row of the group from a random cluster that has one there: "
+        "every cluster counts once in every group."
+    ),
+    "claim-per-cluster-and-bin": (
+        "One row was drawn from each cluster for each bin (of each group) in which it has any, so "
+        "in each bin the claim is about a random row of the bin from a random cluster that has one "
+        "there: every cluster counts once in every bin."
+    ),
+    "claim-per-cluster-answered-or-not": (
+        "Each row weighs one over the number of rows of its cluster (in its group, where there are "
+        "groups), answered (flagged) or not; for the share among all answers (flagged rows) "
+        "declare cluster_bound."
+    ),
     "claim-per-cluster-with-trials": (
         "One row of the kind that the claim counts (of a recall, one positive) was drawn from "
         "each cluster that has any, so the claim is about a random row of this kind of a random "
         "cluster that has one: a cluster with many weighs no more than one with few."
+    ),
+    "claim-per-trial-of-cluster-and-group": (
+        "One row of the kind that the claim counts was drawn from each cluster for each group in "
+        "which it has any, so in each group the claim is about a random such row of a random "
+        "cluster that has one there."
     ),
 }
 
@@ -322,16 +342,33 @@ def assumed_of_groups(ids: Iterable[str], scope: Scope) -> tuple[str, ...]:
     return (*(instead.get(name, name) for name in ids), "groups-beforehand")
 
 
-def assumed_of_drawn(ids: Iterable[str], drawn: Drawn) -> tuple[str, ...]:
-    """The names of what is assumed, where rows were drawn as `drawn` says."""
+def assumed_of_drawn(ids: Iterable[str], drawn: Drawn, act: str = "") -> tuple[str, ...]:
+    """The names of what is assumed, where rows were drawn as `drawn` says; `act` is what the rows
+    are called that a claim picks by their score.
+    """
     if drawn.by == "weights":
         weighted = (f"{name}-weighted" if name in _ABOUT_ROWS else name for name in ids)
         return (*weighted, "exact-weights", "same-labels-given-inputs", "one-seed")
-    per = _CLAIM_PER[bool(drawn.among), drawn.bound is None]
+    per = [_claim_per(drawn)]
+    per += ["claim-per-cluster-answered-or-not"] if act and drawn.bound is None else []
     # What a rule sees of one outcome says something about the other.
     instead = {**_OF_CLUSTERS, **(_AMONG_ONE if len(drawn.among) == 1 else {})}
     kept = (instead.get(name, name) for name in ids if name != "independent-rows")
-    return ("independent-clusters", *kept, per, "one-seed")
+    return ("independent-clusters", *kept, *per, "one-seed")
+
+
+def _claim_per(drawn: Drawn) -> str:
+    """The name of what a claim is about, where rows were drawn by clusters."""
+    if not drawn.apart:
+        return _CLAIM_PER[bool(drawn.among), drawn.bound is None]
+    if drawn.among:
+        return "claim-per-trial-of-cluster-and-group"
+    return f"claim-per-cluster-and-{part_of_cluster(drawn)}"
+
+
+def part_of_cluster(drawn: Drawn) -> str:
+    """What of a cluster one row was drawn for each of: "group" or "bin"; empty for the whole."""
+    return drawn.each.rpartition("-")[2] if drawn.apart else ""
 
 
 def as_graded(graded: Graded | None) -> str:
@@ -354,7 +391,8 @@ def in_plain_words(
     if not certificate.certified:
         return Sentence(f"These {rows} do not show that {clause}.", filled)
     return Sentence(
-        f"In the long run, {_like_these(certificate.draw, rows)}, {clause} ({{confidence}} "
+        f"In the long run, {_like_these(certificate.draw, rows)}"
+        f"{counted_once(certificate.draw, certificate.by.act)}, {clause} ({{confidence}} "
         "confidence).",
         {**filled, "confidence": confidence(certificate.delta)},
     )
@@ -367,7 +405,17 @@ def _like_these(drawn: Drawn | None, rows: str) -> str:
         return begin
     if drawn.by == "weights":
         return "on data as the weights describe it"
-    return begin if drawn.bound is not None else f"{begin}, if each cluster counts once"
+    return begin
+
+
+def counted_once(drawn: Drawn | None, act: str = "") -> str:
+    """What weighs alike where one row of each cluster was drawn, as a sentence goes on; `act` is
+    what the rows are called that a claim picks by their score.
+    """
+    if drawn is None or drawn.by != "clusters" or drawn.bound is not None:
+        return ""
+    every = f" in every {part_of_cluster(drawn)}" if drawn.apart else ""
+    return f", if each cluster counts once{every}" + (f", {act} or not" if act else "")
 
 
 def described_grading(graded: Graded | None) -> list[str]:
@@ -390,10 +438,40 @@ _CLAIM_PER = {
 }
 
 
-def described_draw(drawn: Drawn, n: int) -> list[str]:
-    """The lines of a summary of n rows that say what the claim is about."""
-    said = _WORDS[drawn.by, bool(drawn.among), drawn.bound is None].format(**_numbers(drawn, n))
-    return [said, *_other_rows(drawn)]
+def described_draw(drawn: Drawn, n: int, act: str = "") -> list[str]:
+    """The lines of a summary of n rows that say what the claim is about; `act` is what the rows are
+    called that it picks by their score.
+    """
+    words = _APART if drawn.apart else _WORDS
+    said = words[drawn.by, bool(drawn.among), drawn.bound is None].format(**_numbers(drawn, n))
+    return [said, *_spanning(drawn), *_picked(drawn, act), *_other_rows(drawn)]
+
+
+def _spanning(drawn: Drawn) -> list[str]:
+    """How many clusters have rows in several groups."""
+    if drawn.spanning is None:
+        return []
+    shares = "Shares over all drawn rows are averages over clusters and groups. "
+    ids = (
+        " If these are ids that repeat, such as patient 7 of two hospitals, count again with site "
+        "and number together."
+    )
+    return [
+        f"{shares * drawn.apart}{drawn.spanning:,} of {drawn.units:,} clusters have rows in "
+        f"several groups.{ids * bool(drawn.spanning)}"
+    ]
+
+
+def _picked(drawn: Drawn, act: str) -> list[str]:
+    """What a row weighs where a claim picks rows by their score."""
+    if not act or drawn.by != "clusters" or drawn.bound is not None:
+        return []
+    inside = " in its group" if drawn.apart else ""
+    return [
+        f"Each row weighs one over the number of rows of its cluster{inside}, {act} or not. For "
+        f"the share among all rows that are {act} declare cluster_bound, the most rows that a "
+        "cluster can have."
+    ]
 
 
 def described_seed(drawn: Drawn | None, graded: Graded | None) -> list[str]:
@@ -434,14 +512,19 @@ def one_of_many(used: str, key: str, what: str) -> str:
     return f"{used}: another {key} gives another {what}; trying several voids the claim."
 
 
-def rows_to_take_in(drawn: Drawn | None) -> str | None:
+def rows_to_take_in(drawn: Drawn | None, act: str = "") -> str | None:
     """What a monitor must be fed where the claim is about rows that were drawn; None if about all
-    rows in use, as they come.
+    rows in use, as they come. `act` is what the rows are called that the claim picks by their
+    score.
     """
     if drawn is None:
         return None
-    said = _TO_TAKE_IN[drawn.by, bool(drawn.among), drawn.bound is None]
-    return said.format(**_numbers(drawn, 0))
+    numbers = _numbers(drawn, 0)
+    every = f" Pass every row of a cluster, {act} or not: its row is drawn among all of them."
+    every = every if act and drawn.by == "clusters" else ""
+    if drawn.apart:
+        return _APART_TO_TAKE_IN.format(**numbers) + every
+    return _TO_TAKE_IN[drawn.by, bool(drawn.among), drawn.bound is None].format(**numbers) + every
 
 
 def kind_of_rows(drawn: Drawn) -> str:
@@ -459,7 +542,18 @@ def _numbers(drawn: Drawn, n: int) -> Mapping[str, str]:
         "kind": kind_of_rows(drawn),
         "ones": " and one ".join(dict(drawn.among)),
         "bound": "" if drawn.bound is None else f"{drawn.bound:g}",
+        "part": part_of_cluster(drawn),
+        "parts": _PARTS[drawn.each],
     }
+
+
+# What of a cluster one row was drawn for each of.
+_PARTS = {
+    "cluster": "cluster",
+    "cluster-and-group": "group",
+    "cluster-and-bin": "bin",
+    "cluster-group-and-bin": "bin of each group",
+}
 
 
 _WORDS = {
@@ -488,6 +582,25 @@ _WORDS = {
         "estimated weights carry no guarantee."
     ),
 }
+
+# The same where one row was drawn for each group or bin.
+_APART = {
+    ("clusters", False, True): (
+        "Drawn: one row from each of {units} clusters for each {parts} in which it has any, {kept} "
+        "in all, of {rows} rows. In each {part} the claim is about a random row of it from a "
+        "random cluster that has one there, not about the rate per row."
+    ),
+    ("clusters", True, True): (
+        "Drawn: one {ones} row from each cluster for each {parts} in which it has any, {kept} in "
+        "all, of {units} clusters with {rows} rows. In each {part} the claim is about a random "
+        "{kind} of a random cluster that has one there, not about the rate per row."
+    ),
+}
+_APART_TO_TAKE_IN = (
+    "In each {part} the claim is about a random {kind} of it from a random cluster that has one "
+    "there: pass clusters, all rows of one in one call. One {kind} of each cluster is then drawn "
+    "for each {parts}, and no cluster twice."
+)
 
 _ONE_EACH = (
     "one {kind} of each cluster, drawn before {unseen}{kept}, and no cluster twice. To have it "

@@ -34,6 +34,7 @@ from pacbound.claims.remedies import wide_intervals
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
+    depend,
     group_prefix,
     groups_of,
     head,
@@ -305,6 +306,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         _require_calibration(evidence)
         (procedure,) = self.procedures
         asked = {name: wishes[name] for name in _KEPT}
+        if evidence.drawn is not None and evidence.drawn.apart:
+            # Rows of several bins or tables may be of one cluster, and depend on each other.
+            asked["correction"] = "bonferroni"
         counted = self.counted_values(procedure, evidence, asked)
         return {**counted, "bins": evidence.grid, "tables": _tables_of(evidence)}
 
@@ -497,7 +501,7 @@ def calibrate(  # noqa: PLR0913
         groups overlap.
     correction
         How delta is shared: among the bins that hold rows, or among all (the paper's). "sidak" or
-        "bonferroni".
+        "bonferroni"; with clusters and without cluster_bound always among all.
     side
         Certify both ends, or one of them more tightly. "both"; or "lower" or "upper", which leaves
         the other end open.
@@ -636,7 +640,15 @@ def _agree(part: Reader, values: Values) -> None:
     ]
     if (max(held) if scope in OVERLAPPING else sum(held)) > LARGEST_COUNT:
         raise CertificateError(f"{place} hold more than 2**53 rows.")
-    require_drawn(part, values)
+    binned = values["drawn"] is not None and "bin" in values["drawn"].each
+    cells = [table["counts"]["wrong"] + table["counts"]["right"] for table in tables]
+    largest = [int(rows.max(initial=0)) for rows in cells]
+    require_drawn(part, values, largest if binned else held)
+    if depend(values) and scope not in OVERLAPPING and values["correction"] != "bonferroni":
+        raise CertificateError(
+            f"{part.place('correction')} is {values['correction']!r}: rows of several bins may be "
+            "of one cluster, and share delta by addition."
+        )
 
 
 def _rows_implied(trials: NDArray[np.int64], n: int, scope: str) -> int:

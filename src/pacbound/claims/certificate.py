@@ -597,7 +597,7 @@ class Certificate:
         """What was drawn or tossed by a seed, and what it means to try another, as a summary says
         it.
         """
-        drawn = [] if self.draw is None else described_draw(self.draw, self.n)
+        drawn = [] if self.draw is None else described_draw(self.draw, self.n, self.by.act)
         return [*described_grading(self.graded), *drawn, *described_seed(self.draw, self.graded)]
 
     def sample_lines(self) -> list[str]:

@@ -117,6 +117,13 @@ class Claim(ABC, Generic[C]):
     deadline_warning: str = ""
 
     @property
+    def act(self) -> str:
+        """What the rows are called that the claim picks by their score, such as "answered"; empty
+        if it is about all rows.
+        """
+        return ""
+
+    @property
     def measure(self) -> Measure | None:
         """What planning improves; None if it is not planned for."""
         return None
@@ -162,7 +169,7 @@ class Claim(ABC, Generic[C]):
         draw and grades change of them.
         """
         ids = assumed_of_groups(ids, scope)
-        ids = ids if drawn is None else assumed_of_drawn(ids, drawn)
+        ids = ids if drawn is None else assumed_of_drawn(ids, drawn, self.act)
         return ids if graded is None else (*ids, BY_COINS)
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:

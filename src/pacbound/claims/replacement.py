@@ -16,6 +16,7 @@ from pacbound.claims.tables import (
     GRADED,
     LEAVE_OUT,
     MOST_GROUPS,
+    depend,
     group_prefix,
     groups_of,
     head,
@@ -322,7 +323,6 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
     def _agree(self, part: Reader, values: Values) -> None:
         """Every candidate was compared on the same rows, of which there are n."""
         require_groups(part, values, most=MOST_GROUPS)
-        require_drawn(part, values)
         tables, every = values["tables"], list(range(candidates_of(values)))
         found = [table_of(table["counts"], values).sum(axis=1) for table in tables]
         same = all(table["counts"]["cells"].tolist() in (every, []) for table in tables)
@@ -342,6 +342,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 f"{part.place('tables')} hold {total} rows: expected n = {values['n']}, and some "
                 "in every group."
             )
+        require_drawn(part, values, sizes)
         wrong = _conflict(values)
         if wrong is not None:
             raise CertificateError(f"{part.place('tables')}: {wrong}")
@@ -415,12 +416,12 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         """The chance that each test may be wrong: candidates, looks and verdicts share delta."""
         looks = 1 if values["looks"] is None else len(values["looks"])
         level = bonferroni_level(values["delta"], candidates_of(values) * looks)
-        groups, overlap = len(values["tables"]), values["scope"] == "overlapping-groups"
-        # Which groups are left out says something about the rows of groups that overlap with them.
-        by_number = overlap and values["small_groups"] == "leave-out"
+        groups, dependent = len(values["tables"]), depend(values)
+        # Which groups are left out says something about the rows of groups that depend on them.
+        by_number = dependent and values["small_groups"] == "leave-out"
         if groups == 1 or (values["group_verdicts"] == "common" and not by_number):
             return level
-        return (bonferroni_level if overlap else sidak_level)(level, groups)
+        return (bonferroni_level if dependent else sidak_level)(level, groups)
 
     def work(self, values: Values) -> float:
         """About how long deciding takes: a region for each size of a group."""

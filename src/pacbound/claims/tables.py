@@ -5,7 +5,7 @@ what must agree in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ from pacbound.tally.coins import (
     seed_from,
     seed_to_json,
 )
-from pacbound.tally.draws import Drawn, drawn_from
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.draws import Drawn, Each, drawn_from, unit_of, unit_to_dict
+from pacbound.tally.grids import FINE, DyadicGrid
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.question import OVERLAPPING, in_order, subject_of
 from pacbound.tally.tally import Tally, require_is_tally
@@ -67,7 +67,7 @@ class DrawnForm(Form):
         seed = seed_to_json(value.seed)
         kept = {"by": value.by, "seed": seed, "bound": value.bound, "rows": value.rows}
         among = {"among": dict(value.among)} if value.among else {}
-        return {**kept, **clusters, **among}
+        return {**kept, **clusters, **unit_to_dict(value), **among}
 
     def schema(self) -> dict[str, Json]:
         """Its keys."""
@@ -78,6 +78,8 @@ class DrawnForm(Form):
             "bound": nullable,
             "rows": {"type": "integer", "minimum": 0},
             "clusters": {"type": "integer", "minimum": 0},
+            "each": {"enum": list(get_args(Each))},
+            "spanning": {"type": "integer", "minimum": 0},
             "among": {
                 "type": "object",
                 "additionalProperties": {"type": "integer", "minimum": 0},
@@ -291,10 +293,27 @@ def require_groups(part: Reader, values: Values, *, most: int | None = None) -> 
         raise CertificateError(f"{part.place('tables')}: expected at most {most:,} groups.")
 
 
-def require_drawn(part: Reader, values: Values) -> None:
-    """Raise unless the number of rows can have been drawn as the document says."""
+def depend(values: Values) -> bool:
+    """Whether rows of several tables may depend on each other: groups overlap, or one row of a
+    cluster was drawn for each of its groups. Tables then share delta by addition.
+    """
     drawn = values["drawn"]
-    if drawn is not None and not drawn.fits(values["n"]):
+    return values.get("scope") in OVERLAPPING or (drawn is not None and drawn.apart)
+
+
+def require_drawn(part: Reader, values: Values, sizes: Iterable[int] = ()) -> None:
+    """Raise unless the number of rows can have been drawn as the document says; `sizes` are those
+    of which each has at most one row of a cluster, where rows were drawn for groups or bins.
+    """
+    drawn = values["drawn"]
+    fits = drawn is None or drawn.fits(values["n"])
+    if fits and drawn is not None and drawn.by == "clusters":
+        scope, grid = values.get("scope", "top"), values.get("bins", FINE)
+        grouped = scope == "groups" or "group" in drawn.each
+        fits = drawn.each == unit_of(scope, grid, drawn.bound)
+        fits &= (drawn.spanning is not None) == grouped
+        fits &= not drawn.apart or max(sizes, default=0) <= drawn.units
+    if not fits:
         raise CertificateError(
             f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
         )
@@ -311,24 +330,28 @@ def require_total(
     total, overlap = sum(sizes), values.get("scope") == "overlapping-groups"
     if (max(sizes) > values["n"]) if overlap else (total != values["n"]):
         raise CertificateError(f"{part.place(key)} hold {total} rows: expected n = {values['n']}.")
-    require_drawn(part, values)
+    among = values["drawn"] is not None and bool(values["drawn"].among)
+    require_drawn(part, values, () if among else sizes)
     if values["drawn"] is not None and values["drawn"].among and not overlap:
         _require_drawn_among(part, values["drawn"], tables)
 
 
 def _require_drawn_among(part: Reader, drawn: Drawn, tables: Sequence[Mapping[str, Any]]) -> None:
     """Raise unless all rows of other outcomes were counted, and of each outcome that was drawn
-    among at most one of each cluster. A lost rollout may stand for either outcome.
+    among at most one of each cluster (in each group). A lost rollout may stand for either outcome.
     """
-    of, seen, others = dict(drawn.among), dict[str, int](), 0
+    of, seen, others, most = dict(drawn.among), dict[str, int](), 0, True
     for table in tables:
         scored = table["cells"] != LOST
         for name in table.keys() - {"cells"}:
             if name in of:
-                seen[name] = seen.get(name, 0) + exact_sum(table[name])
+                rows = exact_sum(table[name])
+                seen[name] = seen.get(name, 0) + rows
+                most &= rows <= drawn.units
             else:
                 others += exact_sum(table[name][scored])
-    most = all(seen.get(name, 0) <= min(rows, drawn.units) for name, rows in of.items())
+    for name, rows in of.items():
+        most &= seen.get(name, 0) <= (rows if drawn.apart else min(rows, drawn.units))
     if others != drawn.others or not most:
         raise CertificateError(f"{part.place('drawn')}: these rows cannot have been drawn.")
 

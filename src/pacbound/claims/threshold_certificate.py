@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Values
-from pacbound.claims.tables import groups_of
+from pacbound.claims.tables import depend, groups_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.threshold import LOST, TOP, NoThreshold, Search, Side
 from pacbound.says import Side as Rounding
@@ -179,14 +179,14 @@ def stands_for(values: Values) -> dict[str, float]:
 def level_of(values: Values) -> float:
     """The chance to be wrong that each table's decision has."""
     groups, delta = len(values["tables"]), float(values["delta"])
-    overlap = values["scope"] == "overlapping-groups"
-    # Which groups are left out says something about the scores of groups that overlap with them.
+    dependent = depend(values)
+    # Which groups are left out says something about the scores of groups that depend on them.
     common = values["group_thresholds"] == "common" and not (
-        overlap and values.get("small_groups") == "leave-out"
+        dependent and values.get("small_groups") == "leave-out"
     )
     if values["scope"] == "top" or common or groups == 1:
         return delta
-    share = bonferroni_level if overlap else sidak_level
+    share = bonferroni_level if dependent else sidak_level
     return share(delta, groups)
 
 

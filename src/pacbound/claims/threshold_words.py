@@ -250,7 +250,8 @@ def _weighing(values: Mapping[str, Any]) -> str:
     """What a share weighs, where one trial of each cluster was drawn."""
     drawn = values["drawn"]
     once = drawn is not None and drawn.among and drawn.bound is None
-    return ", if each cluster that has any counts once" if once else ""
+    every = " in every group" if once and drawn.apart else ""
+    return f", if each cluster that has any counts once{every}" if once else ""
 
 
 def quantities(

@@ -261,6 +261,11 @@ class WalkClaim(Claim[C]):
         allowed = allowed_rate(self.wishes({self.asks[0].name: rate, "delta": delta}))
         return ceil(log(delta / (1 + delta)) / log1p(-allowed)) + 1
 
+    @property
+    def act(self) -> str:
+        """What the rows are called that reach the threshold."""
+        return self.words.act
+
     def __post_init__(self) -> None:
         self.words.require_names({ask.name for ask in self.asks})
 

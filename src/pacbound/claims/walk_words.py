@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
+from pacbound.claims.assumptions import as_graded, counted_once, drawn_over, in_plain_words
 from pacbound.claims.remedies import WORST, hides_rare_answers, reversed_score
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
@@ -141,7 +141,8 @@ def said(claim: Any, certificate: Any) -> Says:
         Sentence(ALWAYS if always else words.rule, filled),
         Sentence(
             f"With probability at least {{confidence}} {drawn_over(graded)}, "
-            f"{words.promise if graded is None else words.graded}.",
+            f"{words.promise if graded is None else words.graded}"
+            f"{counted_once(certificate.draw, words.act)}.",
             filled,
         ),
         seen=(Sentence(f"On these rows: {SEEN}", filled),),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from pacbound.errors import (
@@ -17,7 +16,6 @@ from pacbound.errors import (
 from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.monitor import CLUSTERS, Alarm, Monitor, candidates_of
 from pacbound.sources.batches import (
-    Batch,
     Progress,
     TableFile,
     in_order,
@@ -114,14 +112,11 @@ def update_from_files(
     with monitor.all_or_nothing() as taken:
         rung: list[Alarm] = []
         with fingerprinting([table.path for table in tables], notation) as found:
-            batches = in_order(tables, wanted(reading.slots), progress)
             if CLUSTERS in reading.slots:
-                batches = _drawn(monitor, reading, tables, progress)
-                reading = reading.without(CLUSTERS)
-            for path, batch in batches:
-                with located(path):
-                    alarm = monitor.update_rows(reading, Rows.of_batch(reading.slots, batch))
-                rung += [] if alarm is None else [alarm]
+                alarms: Iterable[Alarm | None] = [_take_drawn(monitor, reading, tables, progress)]
+            else:
+                alarms = _take_in_order(monitor, reading, tables, progress)
+            rung += [alarm for alarm in alarms if alarm is not None]
             fingerprints = [fingerprint.result() for fingerprint in found]
         for table, fingerprint in zip(tables, fingerprints, strict=True):
             if fingerprint in (*monitor.sources, *taken):
@@ -136,24 +131,32 @@ def update_from_files(
     return rung[0] if rung else None
 
 
-def _drawn(
+def _take_in_order(
     monitor: Monitor, reading: RowReading, tables: Sequence[TableFile], progress: Progress | None
-) -> Iterator[tuple[Path, Batch]]:
-    """The rows that are drawn from clusters, batch by batch. The files are read twice: a cluster
-    may be spread over all of them.
+) -> Iterator[Alarm | None]:
+    for path, batch in in_order(tables, wanted(reading.slots), progress):
+        with located(path):
+            yield monitor.update_rows(reading, Rows.of_batch(reading.slots, batch))
+
+
+def _take_drawn(
+    monitor: Monitor, reading: RowReading, tables: Sequence[TableFile], progress: Progress | None
+) -> Alarm | None:
+    """Take in the rows that are drawn from clusters. The files are read twice: a cluster may be
+    spread over all of them.
     """
-    candidates, columns, rows = (
-        candidates_of(monitor.certificate, reading, monitor.seed),
-        wanted(reading.slots),
-        0,
-    )
-    for path, batch in in_order(tables, columns, part_of(progress, 0.0, 0.5)):
+    candidates, given = candidates_of(monitor.certificate, reading, monitor.seed), 0
+    for path, batch in in_order(tables, wanted(reading.slots), part_of(progress, 0.0, 0.5)):
         with located(path):
             candidates.take(Rows.of_batch(reading.slots, batch))
-        rows += batch.rows
-    places, used = candidates.unused(monitor.used)
-    yield from rows_at(places, tables, columns, part_of(progress, 0.5, 0.5))
-    monitor.leave_out(rows - len(places), used)
+        given += batch.rows
+    chosen, parts = candidates.unused(monitor.used), []
+    reading = reading.without(CLUSTERS)
+    columns = wanted(reading.slots)
+    for path, batch in rows_at(chosen.places, tables, columns, part_of(progress, 0.5, 0.5)):
+        with located(path):
+            parts.append(Rows.of_batch(reading.slots, batch))
+    return monitor.take_drawn(reading, parts, chosen, given=given)
 
 
 def prometheus_text(monitor: Monitor | BundleMonitor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.atomic_files import as_path, refuse_replacing_source
-from pacbound.claims.assumptions import rows_to_take_in
+from pacbound.claims.assumptions import part_of_cluster, rows_to_take_in
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
@@ -32,10 +32,10 @@ from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.coins import fresh_seed
 from pacbound.tally.columns import Rows, Slot, same_length, same_rows
-from pacbound.tally.draws import Candidates, Draw
+from pacbound.tally.draws import Candidates, Draw, Unused
 from pacbound.tally.questions import with_article
 from pacbound.tally.row_options import POSITIVE
-from pacbound.watch import RowReading
+from pacbound.watch import RowReading, Seen
 
 # The column that names the cluster of each row.
 CLUSTERS: Final = "clusters"
@@ -281,7 +281,9 @@ class Monitor(SavedMonitor):
     speaker. The monitor then draws as the certificate did: one row of each cluster, by a seed that
     the operating system drew when the monitor was begun and that its file keeps, for a recall or
     false alarms among the positives or negatives of the cluster; with the certificate's
-    `cluster_bound`, kept as often as it was there. It remembers which clusters were used, in its
+    `cluster_bound`, kept as often as it was there. Where the certificate has groups, or bins, one
+    row is drawn for each of them, and the evidence is looked at after all rows of the cluster:
+    `clusters` must then be passed. It remembers which clusters were used, in its
     file, too: their later rows are left out. A row is drawn among those of one call, so pass all
     rows of a cluster together, once they are complete. Rows that come one by one would be drawn
     from the first of each cluster, which may differ from the others.
@@ -298,7 +300,8 @@ class Monitor(SavedMonitor):
 
     - abstention: `confidence`; `correct`, or `prediction` and `label`; `groups` if there are any.
       Only answers are labels: rows whose confidence is at or above the threshold, which may be that
-      of their group. Each wrong one is a loss. Rows that are not answered may be left out.
+      of their group. Each wrong one is a loss. Rows that are not answered may be left out, but not
+      with `clusters`: a cluster's row is drawn among all its rows, answered or not.
     - calibration: `confidence`; `correct`, or `prediction` and `label`; `groups` if there are any.
       A bin that is wrong, or right, more often than its interval allows is evidence.
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
@@ -311,7 +314,8 @@ class Monitor(SavedMonitor):
       above the threshold is a loss. False alarms of rollouts are not monitored: nobody sees whether
       a rollout that the shield stopped would have been safe.
     - precision: `score` and `positive`. Only rows whose score is at or above the threshold are
-      labels; each that is negative is a loss. Rows that are not flagged may be left out.
+      labels; each that is negative is a loss. Rows that are not flagged may be left out, but not
+      with `clusters`: a cluster's row is drawn among all its rows, flagged or not.
     - prediction sets: `probability` and `label`. Each set that misses the true label is a loss.
     - recall: `score` and `positive`. Only positives are labels; each whose score is below the
       threshold is a loss. Which rows are looked at must not depend on their scores.
@@ -382,7 +386,7 @@ class Monitor(SavedMonitor):
         """What is promised about false alarms, in words, and which rows it is promised for where
         the certificate's were drawn from others.
         """
-        asked = rows_to_take_in(self.certificate.draw)
+        asked = rows_to_take_in(self.certificate.draw, self.certificate.by.act)
         return " ".join([self._promise.words(), *([] if asked is None else [asked])])
 
     @property
@@ -598,37 +602,66 @@ class Monitor(SavedMonitor):
         """
         with self.all_or_nothing():
             if CLUSTERS not in reading.slots:
+                drawn = self.certificate.draw
+                if drawn is not None and drawn.apart:
+                    raise InvalidTypeError(
+                        "clusters is missing: the claim is about one row of each cluster for each "
+                        f"{part_of_cluster(drawn)}, and the evidence is looked at after whole "
+                        "clusters. Pass clusters, all rows of one in one call."
+                    )
                 return self._take(reading, rows)
             candidates = candidates_of(self.certificate, reading, self.seed)
             candidates.take(rows)
-            places, used = candidates.unused(self._state.used)
-            self.leave_out(len(rows) - len(places), used)
-            return self._take(reading, rows.at(places)) if len(places) else self._moved(self._state)
+            chosen = candidates.unused(self._state.used)
+            return self.take_drawn(reading, [rows.at(chosen.places)], chosen, given=len(rows))
 
     def _take(self, reading: RowReading, rows: Rows) -> Alarm | None:
         fresh = Evidence()
-        seen = reading.judge(rows, self._vocabulary, fresh)
+        return self._taken(reading, reading.judge(rows, self._vocabulary, fresh), fresh, len(rows))
+
+    def _taken(self, reading: RowReading, seen: Seen, fresh: Evidence, rows: int) -> Alarm | None:
         classes = self._state.classes
         if reading.labels is not None:
-            classes = classes.after(fresh, len(rows), self._rule, reading.labels)
-        state = self._clock.after(self._state, seen, len(rows))
+            classes = classes.after(fresh, rows, self._rule, reading.labels)
+        state = self._clock.after(self._state, seen, rows)
         return self._moved(replace(state, classes=classes))
 
-    def leave_out(self, rows: int, used: NDArray[np.uint64]) -> None:
-        """Count rows that were given and not drawn, and remember the clusters that were used;
-        `update` does this for arrays.
+    def take_drawn(
+        self, reading: RowReading, parts: Sequence[Rows], chosen: Unused, *, given: int
+    ) -> Alarm | None:
+        """Take in the rows that were drawn from clusters, and remember which were used; `update`
+        does this for arrays.
 
         Parameters
         ----------
-        rows
-            How many rows of the clusters were not drawn.
-        used
-            A hash of the name of each cluster that a row was drawn from: its later rows are left
-            out.
+        reading
+            How they are judged.
+        parts
+            The rows that were drawn, in order.
+        chosen
+            What they were drawn from, as `candidates_of` tells. Later rows of these clusters are
+            left out.
+        given
+            How many rows there were.
+
+        Returns
+        -------
+        Alarm or None
+            As from `update`.
         """
-        with self._lock:
-            together = np.union1d(self._state.used, used)
-            self._state = replace(self._state, used=together, rows=self._state.rows + rows)
+        with self.all_or_nothing():
+            together = np.union1d(self._state.used, chosen.used)
+            drawn, fresh = len(chosen.places), Evidence()
+            counted = self._state.rows + given - drawn
+            self._state = replace(self._state, used=together, rows=counted)
+            if not drawn:
+                return self._moved(self._state)
+            each = [reading.judge(part, self._vocabulary, fresh) for part in parts]
+            seen = Seen.joined(each, [len(part) for part in parts])
+            _refuse_picked(self.certificate, len(seen.outcomes), drawn)
+            unit = self.certificate.draw
+            seen = seen.by_cluster(chosen.clusters) if unit is not None and unit.apart else seen
+            return self._taken(reading, seen, fresh, drawn)
 
     def _drawing(self, reading: RowReading, column: str) -> RowReading:
         """The reading of rows with the column of their clusters."""
@@ -699,7 +732,10 @@ class Monitor(SavedMonitor):
             f"({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}"
         )
         said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
-        drawn = f"\nDrawn: one row of each of {self.clusters:,} clusters." if self.clusters else ""
+        unit = self.certificate.draw
+        every = f" for each {part_of_cluster(unit)}" if unit is not None and unit.apart else ""
+        drawn = f"\nDrawn: one row of each of {self.clusters:,} clusters{every}."
+        drawn = drawn if self.clusters else ""
         return f"{head}\n{said}{drawn}\n{self.promise}"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -720,6 +756,25 @@ class Monitor(SavedMonitor):
         return Alarm(rung.label, rung.evidence, self.limit, where, watch.claimed)
 
 
+def _refuse_picked(certificate: Certificate, labels: int, rows: int) -> None:
+    """Refuse rows that were picked by their score before one of each cluster was drawn: the claim
+    is about a row that is drawn among all rows of its cluster.
+    """
+    act = certificate.by.act
+    if not act or labels < rows:
+        return
+    walked: Any = certificate
+    others: float = 1 - walked.coverage
+    # If rows are as they were, all of them are acted on with a chance below exp(-30).
+    if rows * others >= 30:
+        raise InvalidValueError(
+            f"All {rows:,} rows that were drawn are {act}, and {others:.0%} of the certificate's "
+            f"were not: it seems that rows which are not {act} were left out. Pass every row of a "
+            f"cluster, {act} or not, since its row is drawn among all of them. If nearly all rows "
+            f"are {act} now, certify again."
+        )
+
+
 def candidates_of(certificate: Certificate, reading: RowReading, seed: int | None) -> Candidates:
     """What draws one row of each cluster, in the way of the certificate and by the monitor's own
     seed, from rows with clusters.
@@ -730,4 +785,6 @@ def candidates_of(certificate: Certificate, reading: RowReading, seed: int | Non
         among = certificate.by.procedures[certificate.values["procedure"]].among
         trials = replace(certificate.by.question_of(certificate), among=among).trials_among
     by: Any = seed
-    return Candidates(Draw("clusters", reading.slots, by, drawn.bound, trials=trials), str)
+    bins = certificate.values["bins"] if "bin" in drawn.each else None
+    draw = Draw("clusters", reading.slots, by, drawn.bound, trials=trials, bins=bins)
+    return Candidates(draw, str)

@@ -33,7 +33,6 @@ from pacbound.stats.arguments import (
 )
 from pacbound.stats.paired import positive_rate
 from pacbound.tally import Tally
-from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import OVERLAPPING, subject_of
 
 # Larger samples are not planned.
@@ -274,9 +273,10 @@ class _Planner:
     def _drawn(self, rows: int, rng: np.random.Generator) -> Tally:
         """A sample of so many rows, or clusters, from a pilot that is itself drawn anew."""
         drawn, counts = self.pilot.drawn, np.zeros_like(self.pilot.counts)
-        for columns, size in _parts(self.pilot):
-            some = self.pilot.counts[:, columns]
-            counts[:, columns] = _resampled(some, size, size * rows // _size_of(self.pilot), rng)
+        for cells, columns, size in _parts(self.pilot):
+            where = np.ix_(cells, columns)
+            wanted = size * rows // _size_of(self.pilot)
+            counts[where] = _resampled(self.pilot.counts[where], size, wanted, rng)
         if not counts.any():
             # No cluster gave a row, and one row alone is refused, too.
             counts[np.unravel_index(int(self.pilot.counts.argmax()), counts.shape)] = 1
@@ -286,7 +286,8 @@ class _Planner:
             among = tuple((name, round(many * scale)) for name, many in drawn.among)
             others = round(drawn.others * scale) if among else 0
             before = sum(many for _, many in among) + others if among else round(drawn.rows * scale)
-            drawn = Drawn(drawn.by, before, rows, drawn.seed, drawn.bound, among=among)
+            several = None if drawn.spanning is None else round(drawn.spanning * scale)
+            drawn = replace(drawn, rows=before, units=rows, among=among, spanning=several)
         return replace(
             self.pilot,
             rows=int(counts.sum()),
@@ -307,18 +308,28 @@ def _size_of(pilot: Tally) -> int:
     return int(found)
 
 
-def _parts(pilot: Tally) -> list[tuple[list[int], int]]:
-    """The outcomes that are drawn together, by their places, and from how many: at most one row of
-    a cluster, of each outcome that was drawn among; all rows of the others.
+def _parts(pilot: Tally) -> list[tuple[NDArray[np.int64], NDArray[np.int64], int]]:
+    """The cells and outcomes that are drawn together, by their places, and from how many: at most
+    one row of a cluster in each group or bin, of each outcome that was drawn among; all rows of the
+    others.
     """
-    drawn, every = pilot.drawn, list(range(len(pilot.outcomes)))
-    if drawn is None or not drawn.among:
-        return [(every, _size_of(pilot))]
+    drawn, every = pilot.drawn, np.arange(len(pilot.outcomes))
+    cells = np.arange(len(pilot.cells))
+    if drawn is None:
+        return [(cells, every, _size_of(pilot))]
+    parts = [cells]
+    if drawn.apart:
+        # How rows of one cluster in several groups go together counts do not say.
+        keys = pilot.cells if "bin" in drawn.each else pilot.cells[:, :1]
+        _, own = np.unique(keys, axis=0, return_inverse=True)
+        parts = [cells[own.ravel() == place] for place in range(own.max(initial=-1) + 1)]
+    if not drawn.among:
+        return [(part, every, _size_of(pilot)) for part in parts]
     among = [pilot.outcomes.index(name) for name, _ in drawn.among]
-    others = [place for place in every if place not in among]
+    others = [place for place in every.tolist() if place not in among]
     return [
-        *(([place], drawn.units) for place in among),
-        *([(others, drawn.others)] if others else []),
+        *((part, np.array([place]), drawn.units) for part in parts for place in among),
+        *([(cells, np.array(others), drawn.others)] if others else []),
     ]
 
 

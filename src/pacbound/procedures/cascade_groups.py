@@ -28,14 +28,16 @@ more than xi at its own thresholds.
 Proof. Given n_1, .., n_G the samples of disjoint groups are independent, so with probability at
 least ((1 - delta)^(1/G))^G = 1 - delta none of the G decisions is wrong; this holds for all
 n_1, .., n_G. QED A group that is too small is refused and never exits early, so it loses nothing;
-nor does a group that was not among the rows, if its rows never exit.
+nor does a group that was not among the rows, if its rows never exit. Where one row of a cluster
+was drawn for each of its groups the samples are dependent, and each group is decided at delta / G.
 
 Groups left out. Let the groups be disjoint, and leave out those whose n_g alone is too small: 0, or
 such that not even zero losses of n_g would show xi at the level of a walk. Given n_1, .., n_G the
 groups that are left are fixed, and the theorem of common thresholds holds for them; the rows of the
 others never exit early. Nothing but n_g may decide this: a group that is left out because its walk
 failed would get, with every other, a chance of its own. Of groups that overlap, the rows are not
-independent draws given the others' numbers, so there none is left out.
+independent draws given the others' numbers, so there none is left out; nor where clusters give a
+row to each of their groups.
 
 Partial labels. A row that exits early with an answer that differs from the slow model's and has no
 label counts as a loss in each of its groups. By the lemma of `cascade_partial` whatever passes so
@@ -113,16 +115,18 @@ def decide(
     asked: Asked,
     costs: tuple[float, ...],
     whole: int | None = None,
+    dependent: bool = False,
 ) -> Decisions:
     """The thresholds of each group, in their order; equal ones if they are "common".
 
     With probability at least 1 - delta no group loses more than xi at its thresholds. `whole` is
     the place of the group that holds all rows, where groups overlap; `costs` choose among ends that
-    hold. A group that cannot be certified has no cells; if thresholds are common, then none has,
-    and those that are to blame have a refusal.
+    hold. `dependent` says that rows of several groups may be of one cluster. A group that cannot be
+    certified has no cells; if thresholds are common, then none has, and those that are to blame
+    have a refusal.
     """
     if shared == "own":
-        level = sidak_level(asked["delta"], len(groups))
+        level = own_level(asked["delta"], len(groups), dependent=dependent)
         alone: Asked = {**asked, "delta": level}
         return tuple(decide_alone(group, alone, costs) for group in groups)
     counted = range(len(groups)) if whole is None else (whole,)
@@ -131,6 +135,11 @@ def decide(
     if len(groups[0].walks) == 1:
         return _one_walk(groups, asked)
     return _along_paths(groups, asked, costs, counted)
+
+
+def own_level(delta: float, groups: int, *, dependent: bool) -> float:
+    """The level of each group's own decision."""
+    return (bonferroni_level if dependent else sidak_level)(delta, groups)
 
 
 def too_small(n: int, exits: int, asked: Asked) -> bool:

@@ -23,7 +23,7 @@ from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.coins import graded_from, seed_to_json
 from pacbound.tally.columns import Integers
-from pacbound.tally.draws import Drawn, Numbers, drawn_from
+from pacbound.tally.draws import Drawn, Numbers, drawn_from, unit_of, unit_to_dict
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
@@ -161,6 +161,7 @@ def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
         "seed": seed_to_json(drawn.seed),
         "bound": drawn.bound,
         "names": names_to_text(drawn.names),
+        **unit_to_dict(drawn),
         **({"among": dict(drawn.among)} if drawn.among else {}),
         **({"row_ids": names_to_text(drawn.row_ids)} if drawn.row_ids.size else {}),
         **({"stayed": dict(drawn.stayed)} if drawn.stayed else {}),
@@ -276,6 +277,10 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
         _check_members(fields)
     labelled = 0 if fields["matches"] is None else fields["matches"].labelled
     _require(labelled <= rows, f"has label_matches of {labelled} labels for {rows} rows")
+    drawn = fields["drawn"]
+    if drawn is not None and drawn.by == "clusters":
+        known_unit = drawn.each == unit_of(scope, fields["grid"], drawn.bound)
+        _require(known_unit, f"has rows drawn from each {drawn.each}, which no {scope} has")
     lost_is = QUESTIONS[fields["kind"]].lost_is
     others = [name != lost_is for name in fields["outcomes"]]
     saved = lost_is is not None and counts[cells[:, -1] < 0][:, others].any()

@@ -17,6 +17,14 @@ one. With a bound S on the sizes of all clusters that there can be, the row of a
 is kept with probability s/S. For a set A of rows, P(in A and kept) = E[(rows of A)/s * s/S], which
 is E[rows of A]/S: given that it is kept, the row has the law of a random row.
 
+**Clusters in groups.** A patient with one MRI and nine CT rows would hardly ever be seen in the
+group of MRI. So without a bound one row is drawn from each cluster for each group in which it has
+any, uniformly. Given which clusters have a row in a group, the rows drawn there are independent,
+each a random row of the group from a random cluster that has one. Nothing is said about several
+groups at once, whose rows may be of one cluster: they share delta by addition, and one number for
+each cluster may serve all its groups. The bins of a calibration are groups too. With a bound the
+kept rows are random rows, and those of disjoint groups are independent as they are.
+
 **Clusters among the trials.** A claim about the rows of one outcome, such as the positives, draws
 one of these from each cluster that has any, uniformly. Given which clusters have one, the drawn
 rows are independent, each a random positive row of a random cluster that has one. The number of
@@ -40,7 +48,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, Literal, get_args
 
@@ -61,13 +69,15 @@ from pacbound.tally.coins import (
     uniforms,
 )
 from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot, ask_about_spaces
-from pacbound.tally.grids import AtomBins
+from pacbound.tally.grids import AtomBins, Bins, DyadicGrid
 from pacbound.tally.questions.question import Question
 from pacbound.tally.row_options import DRAWN_BY, options_about
 
 By = Literal["clusters", "weights"]
 # The columns by which rows are drawn here.
 CHOOSING: Final[tuple[By, ...]] = ("clusters", "weights")
+# What one row was drawn from, where rows were drawn by clusters.
+Each = Literal["cluster", "cluster-and-group", "cluster-and-bin", "cluster-group-and-bin"]
 Numbers = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 # The id of the row at a place, for a message.
@@ -114,6 +124,12 @@ class Drawn:
         The digests of names that were too many to leave their engine, by the role of the names.
     fresh : bool
         Whether the operating system drew the seed for this call; a file does not say.
+    each : str
+        For clusters, what one row was drawn from: "cluster", "cluster-and-group",
+        "cluster-and-bin" or "cluster-group-and-bin".
+    spanning : int or None
+        For clusters whose rows have groups: how many of them have rows in more than one, of the
+        rows that could be drawn.
 
     Examples
     --------
@@ -131,6 +147,15 @@ class Drawn:
     among: tuple[tuple[str, int], ...] = ()
     stayed: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     fresh: bool = field(default=False, compare=False, repr=False)
+    each: Each = "cluster"
+    spanning: int | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether a cluster gives a row for each of several tables or cells, which then depend on
+        each other.
+        """
+        return self.each != "cluster"
 
     @property
     def candidates(self) -> int:
@@ -158,7 +183,7 @@ class Drawn:
     @property
     def way(self) -> tuple[object, ...]:
         """How it was drawn: tallies add only if they were drawn in the same way."""
-        return self.by, self.seed, self.bound, *dict(self.among)
+        return self.by, self.seed, self.bound, self.each, *dict(self.among)
 
     def __add__(self, other: Drawn) -> Drawn:
         """What was drawn from two tables that share no cluster and no row."""
@@ -189,7 +214,20 @@ class Drawn:
         both = zip(self.among, other.among, strict=True)
         among = tuple((name, here + there) for (name, here), (_, there) in both)
         stayed = self.stayed + other.stayed
-        return Drawn(self.by, rows, units, self.seed, self.bound, names, row_ids, among, stayed)
+        spanning = None if self.spanning is None else self.spanning + (other.spanning or 0)
+        return Drawn(
+            self.by,
+            rows,
+            units,
+            self.seed,
+            self.bound,
+            names,
+            row_ids,
+            among,
+            stayed,
+            each=self.each,
+            spanning=spanning,
+        )
 
     @property
     def named(self) -> bool:
@@ -200,8 +238,12 @@ class Drawn:
         """Whether `kept` rows can have been drawn like this; what a file says need not be so."""
         if self.seed is None or self.units > self.rows:
             return False
+        if not 0 <= (self.spanning or 0) <= self.units or (self.apart and self.bound is not None):
+            return False
         if self.among:
             return self.by == "clusters" and self._fits_among(kept)
+        if self.apart:
+            return self.by == "clusters" and self.units + (self.spanning or 0) <= kept <= self.rows
         if kept > self.units:
             return False
         if self.by == "weights":
@@ -213,6 +255,7 @@ class Drawn:
     def _fits_among(self, kept: int) -> bool:
         """At most one row of each outcome is drawn from a cluster, and all others are counted."""
         trials, most = self.candidates, len(self.among) * self.units
+        most = trials if self.apart else most
         drawn = kept - self.others
         if trials > self.rows or not 0 <= drawn <= min(trials, most):
             return False
@@ -223,7 +266,10 @@ class Drawn:
     def none(self) -> Drawn:
         """The same way, with nothing drawn yet."""
         among = tuple((name, 0) for name, _ in self.among)
-        return Drawn(self.by, 0, 0, self.seed, self.bound, among=among)
+        spanning = None if self.spanning is None else 0
+        return Drawn(
+            self.by, 0, 0, self.seed, self.bound, among=among, each=self.each, spanning=spanning
+        )
 
 
 def names_stayed() -> InvalidValueError:
@@ -261,6 +307,8 @@ class Draw:
     fresh: bool = False
     # What tells the rows of each outcome that clusters are drawn among; None for all rows.
     trials: Callable[[Rows], Mapping[str, Flags]] | None = None
+    # The bins of which each has a row of each cluster; None where there are none.
+    bins: Bins | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], question: Question, *, columns: bool) -> Draw:
@@ -299,9 +347,41 @@ class Draw:
         # Rows are drawn and tossed for by one seed.
         coins, fresh = question.graded, asked.get("seed") is None
         seed = seed_of(asked.get("seed")) if coins is None else coins.seed
-        if by != "clusters" or not question.among:
-            return cls(by, slots, seed, bound, fresh)
-        return cls(by, {**slots, **question.trial_slots}, seed, bound, fresh, question.trials_among)
+        draw = cls(by, slots, seed, bound, fresh)
+        return draw._for(question) if by == "clusters" else draw
+
+    def _for(self, question: Question) -> Draw:
+        """The same draw by clusters, with what of the rows it must know for a question."""
+        if self.bound is None and question.scope == "overlapping-groups":
+            raise InvalidTypeError(
+                "clusters cannot be combined with groups that overlap: one row of a cluster would "
+                "not do for all of them. Certify each group by itself, with delta divided by their "
+                "number, or declare cluster_bound, the most rows that a cluster can have."
+            )
+        if question.scope == "all-labels":
+            raise InvalidTypeError(
+                "clusters cannot be combined with a table for every label, in which each row is in "
+                "a bin of every table: use the scope 'per-class', or 'top'."
+            )
+        each, grid = unit_of(question.scope, question.grid, self.bound), question.grid
+        needed = {
+            "groups": question.scope == "groups" or "group" in each,
+            "confidence": "bin" in each,
+        }
+        added = [name for name in needed if needed[name] and name in question.slots]
+        slots = {**self.slots, **{name: question.slots[name] for name in added}}
+        bins = grid if "bin" in each and not isinstance(grid, DyadicGrid) else None
+        if not question.among:
+            return replace(self, slots=slots, bins=bins)
+        slots |= question.trial_slots
+        return replace(self, slots=slots, bins=bins, trials=question.trials_among)
+
+    @property
+    def each(self) -> Each:
+        """What one row is drawn from."""
+        if self.by != "clusters" or self.bound is not None:
+            return "cluster"
+        return _EACH["groups" in self.slots, self.bins is not None]
 
     @property
     def chooses(self) -> bool:
@@ -319,6 +399,24 @@ class Draw:
         return "row_ids" not in self.slots
 
 
+_EACH: Final[Mapping[tuple[bool, bool], Each]] = {
+    (False, False): "cluster",
+    (True, False): "cluster-and-group",
+    (False, True): "cluster-and-bin",
+    (True, True): "cluster-group-and-bin",
+}
+
+
+def unit_of(scope: str, grid: Bins | DyadicGrid, bound: float | None) -> Each:
+    """What one row of is drawn by clusters, for tables of a scope and cells of a grid. A threshold
+    is chosen among the cells of its grid, so that only the bins of a calibration are apart.
+    """
+    if bound is not None:
+        return "cluster"
+    binned = not isinstance(grid, DyadicGrid) and grid.n_cells > 1
+    return _EACH[scope in ("groups", "per-class"), binned]
+
+
 # All rows are counted as they are.
 EVERY_ROW: Final = Draw("rows", {}, seed=0)
 
@@ -332,6 +430,18 @@ def _require_drawable(question: Question, asked: Mapping[str, Any]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Unused:
+    """What a monitor draws from clusters that were not used before: the places of the rows, rising;
+    the number of the cluster of each; and a hash of the name of each cluster that is used now,
+    whether its row was kept or not, in order.
+    """
+
+    places: Integers
+    clusters: Integers
+    used: Numbers
+
+
 class Candidates:
     """The rows that may be drawn, block by block, by what the draw goes by and nothing else."""
 
@@ -341,6 +451,9 @@ class Candidates:
         self._rows = 0
         self._clusters: dict[str, int] = {}
         self._codes: list[Integers] = []
+        self._groups: dict[str, int] = {}
+        self._group_codes: list[Integers] = []
+        self._bins: list[Integers] = []
         self._weights: list[Floats] = []
         self._ids: list[Numbers] = []
         self._id_names: list[Numbers] = []
@@ -352,8 +465,11 @@ class Candidates:
         if self._draw.by == "clusters":
             names, places = _named(rows, "clusters")
             self._tell(places, names)
-            known = [self._clusters.setdefault(name, len(self._clusters)) for name in names]
-            self._codes.append(np.array(known, dtype=np.int64)[places])
+            self._codes.append(_numbered(self._clusters, names, places))
+            if "groups" in self._draw.slots:
+                self._group_codes.append(_numbered(self._groups, *rows.groups("groups")))
+            if self._draw.bins is not None:
+                self._bins.append(self._draw.bins.cells(rows.scores("confidence")))
             if self._draw.trials is not None:
                 for name, flags in self._draw.trials(rows).items():
                     self._trials.setdefault(name, []).append(flags)
@@ -429,7 +545,6 @@ class Candidates:
 
     def _by_cluster(self, codes: Integers, order: Integers | None) -> tuple[Integers, Drawn]:
         draw, names = self._draw, list(self._clusters)
-        order = np.argsort(codes, kind="stable") if order is None else order
         trials = self._flags
         other = ~np.logical_or.reduce([*trials.values()]) if trials else np.zeros(0, dtype=bool)
         numbers = keyed_numbers(draw.seed, "cluster", names, each=2)
@@ -438,42 +553,75 @@ class Candidates:
         among = tuple((name, int(flags.sum())) for name, flags in sorted(trials.items()))
         known, of_rows = np.sort(name_numbers(names)), self._row_ids
         drawn = Drawn(
-            "clusters", self._rows, len(names), draw.seed, draw.bound, known, of_rows, among
+            "clusters",
+            self._rows,
+            len(names),
+            draw.seed,
+            draw.bound,
+            known,
+            of_rows,
+            among,
+            each=draw.each,
+            spanning=self._spanning(codes),
         )
         return np.sort(places), drawn
 
-    def unused(self, used: Numbers) -> tuple[Integers, Numbers]:
-        """For a monitor: the places of the rows that are drawn from clusters that were not used
-        before, rising; and a hash of the name of each cluster that is used now, whether its row was
-        kept or not, in order.
-        """
+    def unused(self, used: Numbers) -> Unused:
+        """For a monitor: the rows that are drawn from clusters that were not used before."""
         names = list(self._clusters)
         _, codes = self._numbers()
         known = name_numbers(names)
-        order = np.argsort(codes, kind="stable")
-        order = order[~np.isin(known, used)[codes[order]]]
+        order = np.flatnonzero(~np.isin(known, used)[codes])
         numbers = keyed_numbers(self._draw.seed, "monitor", names, each=2)
+        drawn_from = np.unique(codes[order[self._may_be_drawn(codes)[order]]])
+        places = np.sort(self._one_of_each(codes, order, numbers))
+        return Unused(places, codes[places], np.sort(known[drawn_from]))
+
+    def _may_be_drawn(self, codes: Integers) -> Flags:
+        """Which rows are of an outcome that clusters are drawn among; all, if of any."""
         trials = self._flags
-        tried = np.logical_or.reduce([*trials.values()]) if trials else np.ones_like(codes, bool)
-        drawn_from = np.unique(codes[order[tried[order]]])
-        places = self._one_of_each(codes, order, numbers)
-        return np.sort(places), np.sort(known[drawn_from])
+        every = np.ones(codes.shape, dtype=bool)
+        return np.logical_or.reduce([*trials.values()]) if trials else every
+
+    def _spanning(self, codes: Integers) -> int | None:
+        """How many clusters could give rows in more than one group; None without groups."""
+        if "groups" not in self._draw.slots:
+            return None
+        groups = np.concatenate([np.zeros(0, dtype=np.int64), *self._group_codes])
+        pairs = np.unique((codes * len(self._groups) + groups)[self._may_be_drawn(codes)])
+        return int((np.bincount(pairs // max(1, len(self._groups))) > 1).sum())
+
+    def _units(self, codes: Integers) -> tuple[Integers, Integers]:
+        """The number of what a row is drawn from, for each row: its cluster, or the rows of its
+        cluster in its group and bin; and the cluster of each of these.
+        """
+        parts = np.zeros(codes.shape, dtype=np.int64)
+        if "group" in self._draw.each:
+            parts = np.concatenate([parts[:0], *self._group_codes])
+        if self._draw.bins is not None:
+            parts = parts * self._draw.bins.n_cells + np.concatenate([parts[:0], *self._bins])
+        many = int(parts.max(initial=0)) + 1
+        units, own = np.unique(codes * many + parts, return_inverse=True)
+        return own, units // many
 
     @property
     def _flags(self) -> dict[str, Flags]:
         """Which rows are of each outcome that clusters are drawn among; none for all rows."""
         return {name: np.concatenate(flags) for name, flags in self._trials.items()}
 
-    def _one_of_each(self, codes: Integers, order: Integers, numbers: Numbers) -> Integers:
-        """One row of each cluster; of each outcome that clusters are drawn among, one of each
-        cluster that has any.
+    def _one_of_each(self, codes: Integers, order: Integers | None, numbers: Numbers) -> Integers:
+        """One row of each cluster, or of its rows in each group or bin; of each outcome that
+        clusters are drawn among, one of each that has any.
         """
-        trials = self._flags
+        units, cluster_of = self._units(codes)
+        order = np.arange(len(codes)) if order is None else order
+        order = order[np.argsort(units[order], kind="stable")]
+        trials, numbers = self._flags, numbers[cluster_of]
         if not trials:
-            return self._one_each(codes, order, numbers)
+            return self._one_each(units, order, numbers)
         return np.concatenate(
             [
-                self._one_each(codes, order[flags[order]], numbers, f"{name} ")
+                self._one_each(units, order[flags[order]], numbers, f"{name} ")
                 for name, flags in trials.items()
             ]
         )
@@ -481,11 +629,11 @@ class Candidates:
     def _one_each(
         self, codes: Integers, order: Integers, numbers: Numbers, what: str = ""
     ) -> Integers:
-        """The place of one row of each cluster, of the rows in `order`, which are side by side
-        where they are of one cluster; `what` they are, for the message.
+        """The place of one row of each unit, of the rows in `order`, which are side by side where
+        they are of one; `what` they are, for the message. With a bound a unit is a cluster.
         """
         names, bound = list(self._clusters), self._draw.bound
-        sizes = np.bincount(codes[order], minlength=len(names))
+        sizes = np.bincount(codes[order], minlength=len(numbers))
         within = [n * size >> BITS for n, size in _pairs(numbers[:, 0], sizes)]
         chosen = np.cumsum(sizes) - sizes + np.array(within, dtype=np.int64)
         kept = sizes > 0
@@ -609,7 +757,18 @@ def drawn_from(part: Reader, *, units: str | None) -> Drawn:
         bound = part.positive("bound") if by == "clusters" else part.number("bound")
     inside = part.mapping("among") if part.has("among") else None
     among = () if inside is None else tuple((name, inside.count(name)) for name in inside.names())
-    return Drawn(by, rows, rows if units is None else part.count(units), seed, bound, among=among)
+    each: Each = part.choice("each", get_args(Each)) if by == "clusters" else "cluster"
+    spanning = part.count("spanning") if part.has("spanning") else None
+    many = rows if units is None else part.count(units)
+    return Drawn(by, rows, many, seed, bound, among=among, each=each, spanning=spanning)
+
+
+def unit_to_dict(drawn: Drawn) -> dict[str, Any]:
+    """What documents say of what one row was drawn from, where there are clusters."""
+    if drawn.by != "clusters":
+        return {}
+    spanning = {} if drawn.spanning is None else {"spanning": drawn.spanning}
+    return {"each": drawn.each, **spanning}
 
 
 def described_way(drawn: Drawn | None) -> str:
@@ -619,6 +778,7 @@ def described_way(drawn: Drawn | None) -> str:
     details = [] if drawn.seed is None else [f"seed {drawn.seed}"]
     details += [] if drawn.bound is None else [f"bound {drawn.bound:g}"]
     details += [f"among the {name} rows" for name, _ in drawn.among]
+    details += [f"one row for each {drawn.each}"] if drawn.apart else []
     return f"by {drawn.by}" + (f" ({', '.join(details)})" if details else "")
 
 
@@ -669,6 +829,12 @@ def _named(rows: Rows, slot: str) -> tuple[tuple[str, ...], Integers]:
             f"{rows.name(slot)}[{rows.start + where[0]}] is {names[missing[0]]!r}", where.size
         )
     return names, places
+
+
+def _numbered(known: dict[str, int], names: tuple[str, ...], places: Integers) -> Integers:
+    """The number of each row's name, in the order in which names were first met."""
+    numbers = [known.setdefault(name, len(known)) for name in names]
+    return np.array(numbers, dtype=np.int64)[places]
 
 
 def no_name(said: str, rows: int) -> InvalidValueError:

@@ -20,6 +20,7 @@ from pacbound.stats.arguments import is_one_of
 from pacbound.tally.columns import (
     Array,
     Rows,
+    Slot,
     as_array,
     as_classes,
     checked_scores,
@@ -189,7 +190,7 @@ def count_probabilities(
     question = replace(CALIBRATION, grid=grid, scope=scope)
     counting, sources = Counting(question), None
     if clusters is not None:
-        places, counting.drawn, sources = _one_of_each(clusters, question, len(table))
+        places, counting.drawn, sources = _one_of_each(clusters, question, table)
         table, classes = table[places], classes[places]
     judged = _every_label if scope == "all-labels" else _top_label
     for block in judged(table, classes, grid, scope):
@@ -199,11 +200,17 @@ def count_probabilities(
 
 
 def _one_of_each(
-    clusters: Any, question: Question, rows: int
+    clusters: Any, question: Question, table: Array
 ) -> tuple[Array, Drawn, list[str] | None]:
-    """The places of one row of each cluster, what they were drawn from, and a name for it."""
-    draw = Draw.of({"clusters": clusters}, question, columns=False)
-    by = Rows.of_arrays(draw.slots, {"clusters": clusters})
+    """The places of one row of each cluster, in each bin and predicted class, what they were drawn
+    from, and a name for it.
+    """
+    slots = {"confidence": Slot("number", "probabilities"), "groups": Slot("name", "prediction")}
+    draw = Draw.of({"clusters": clusters}, replace(question, slots=slots), columns=False)
+    confidence, prediction = top_label(table)
+    columns = {"clusters": clusters, "confidence": confidence, "groups": prediction}
+    by = Rows.of_arrays(draw.slots, {name: columns[name] for name in draw.slots})
+    rows = len(table)
     same_length(probabilities=range(rows), clusters=by.columns["clusters"])
     candidates = Candidates(draw, str)
     candidates.take(by)

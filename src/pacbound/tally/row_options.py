@@ -176,7 +176,8 @@ class RowOptions(TypedDict, total=False):
     clusters: Annotated[
         Any,
         Row(
-            "The patient, video or speaker of each row: one row of each is drawn.",
+            "The patient, video or speaker of each row: one row of each is drawn, for each of its "
+            "groups.",
             "draw",
             column=True,
             option=str,

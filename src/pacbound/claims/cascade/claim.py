@@ -29,6 +29,7 @@ from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, interval_work
 from pacbound.claims.provenance import Provenance
 from pacbound.claims.tables import (
+    depend,
     recounted,
     require_tally,
     small_groups_conflict,
@@ -52,7 +53,7 @@ from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
 from pacbound.says import Says
 from pacbound.stats.arguments import exact_sum
-from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.stats.binomial import bonferroni_level
 from pacbound.stats.paired import labels_needed_by_walk, paired_test_work
 from pacbound.tally.draws import require_all_told
 from pacbound.tally.questions.cascade import (
@@ -432,7 +433,12 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if procedure.shared is not None:
             whole = _whole(_names(values), values["scope"])
             return cascade_groups.decide(
-                rows, procedure.shared, asked=asked, costs=costs, whole=whole
+                rows,
+                procedure.shared,
+                asked=asked,
+                costs=costs,
+                whole=whole,
+                dependent=depend(values),
             )
         if procedure.method == "front":
             return (cascade_front.decide(group.walks[0], values["declared"], group.n, **asked),)
@@ -465,7 +471,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         # A region is computed once for each number of rows, at the level of each walk.
         level = values["delta"]
         if procedure.shared == "own":
-            level = sidak_level(level, len(values["tables"]))
+            level = cascade_groups.own_level(level, len(values["tables"]), dependent=depend(values))
         exits = len(values["tables"][0]["walks"][0].cells)
         tests = {"paths": len(cascade_paths.TILTS), "greedy": exits}
         level = bonferroni_level(level, tests.get(procedure.method, 1))
@@ -675,6 +681,17 @@ def _small_conflict(tally: Tally, wishes: Values) -> str | None:
         return (
             "small_groups='leave-out' needs groups that do not overlap: how many rows one has says "
             "something about the rows of another. Pass one group per row."
+        )
+    if (
+        wishes["small_groups"] == "leave-out"
+        and tally.scope == "groups"
+        and tally.drawn is not None
+        and tally.drawn.apart
+    ):
+        return (
+            "small_groups='leave-out' cannot be combined with clusters that give a row to each of "
+            "their groups: how many rows one group has says something about the rows of another. "
+            "Declare cluster_bound, the most rows that a cluster can have."
         )
     return small_groups_conflict(wishes, tally.scope, "group_thresholds")
 

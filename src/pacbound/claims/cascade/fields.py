@@ -33,6 +33,7 @@ from pacbound.claims.tables import (
     GRADED,
     MOST_GROUPS,
     Seed,
+    depend,
     head,
     require_drawn,
     require_groups,
@@ -347,6 +348,7 @@ def _require_left_out(part: Reader, values: Values, procedure: Any) -> None:
         return
     tables = {table["group"]: table["n"] for table in values["tables"]}
     fits = procedure.shared == "common" and values["scope"] == "groups" and values["xi"] > 0
+    fits &= not depend(values)
     if not fits or small.keys() & tables.keys():
         raise CertificateError(f"{place} does not fit the claim.")
     asked: Asked = {"xi": values["xi"], "delta": values["delta"], "bound": procedure.bound}
@@ -402,6 +404,7 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
     groups = [group_of(table, method, costs, declared, None) for table in tables]
     counted = counted_groups(groups, values["scope"])
     total = sum(group.n for group in counted)
+    sizes = [group.n for group in groups]
     if total > LARGEST_COUNT:
         raise CertificateError(f"{place} hold more than 2**53 rows.")
     if procedure.shared == "common":
@@ -413,7 +416,7 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
     else:
         for group in groups:
             _require_no_worse(part, [group], costs)
-    require_drawn(part, values)
+    require_drawn(part, values, sizes)
 
 
 def _require_models(part: Reader, values: Values) -> None:

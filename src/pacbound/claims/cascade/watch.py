@@ -241,7 +241,7 @@ class CascadeWatch:
         # Row by row, and the groups of a row in order.
         row, place = np.nonzero(watched)
         closes = np.append(row[1:] != row[:-1], True) if self._overlapping and row.size else None
-        return Seen(place.astype(np.int64), 1 + lost[row], closes)
+        return Seen(place.astype(np.int64), 1 + lost[row], closes, row)
 
     def _memberships(self, rows: Rows) -> tuple[Flags | None, NDArray[np.float64]]:
         """Which groups each row is in, (rows, groups), None without groups; and the thresholds of

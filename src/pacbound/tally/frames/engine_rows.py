@@ -151,6 +151,19 @@ def cell_key(score: nw.Expr, grid: Bins | DyadicGrid, *, lost: bool = False) -> 
     )
 
 
+# Inner edges of bins that rows are put into inside an engine.
+MOST_BINS: Final = _MOST_EDGES - 1
+
+
+def bin_of(score: nw.Expr, grid: Bins) -> nw.Expr:
+    """The bin of a float64 score itself, as arrays have it; -1 of what is not a score."""
+    edges = grid.edges[1:-1].tolist() if isinstance(grid, EqualWidthBins) else _inner_edges(grid)
+    within = (score >= 0.0) & (score <= 1.0 + ROUNDING)
+    return (
+        nw.when(within).then(_place([score > edge for edge in edges], 0.0)).otherwise(nw.lit(-1.0))
+    )
+
+
 def cells_of(keys: Floats, grid: Bins | DyadicGrid) -> Integers:
     """The cells that keys of scores stand for."""
     cells = keys - _FIRST
@@ -187,7 +200,7 @@ def _conditions(score: nw.Expr, grid: GivenBins | AtomBins) -> list[nw.Expr]:
     return [score > edge for edge in _inner_edges(grid)]
 
 
-def _inner_edges(grid: GivenBins) -> tuple[float, ...]:
+def _inner_edges(grid: GivenBins | AtomBins) -> tuple[float, ...]:
     _refuse_many(grid)
     return grid.limits[1:-1]
 

@@ -39,7 +39,7 @@ from pacbound.tally.draws import (
     weight_too_large,
 )
 from pacbound.tally.frames.counting import computed_once, counted, extreme
-from pacbound.tally.frames.engine_rows import EngineRows
+from pacbound.tally.frames.engine_rows import MOST_BINS, EngineRows, bin_of
 from pacbound.tally.frames.opening import (
     Frame,
     is_number,
@@ -63,6 +63,7 @@ _UNITS, _NULL, _STRANGE, _DOUBLED = (
     f"pac_draw_{name}" for name in ("units", "null", "strange", "doubled")
 )
 _HIGH, _LOW, _COIN = "pac_draw_high", "pac_draw_low", "pac_draw_coin"
+_GROUP, _BIN, _FIRST, _LAST = (f"pac_draw_{name}" for name in ("group", "bin", "first", "last"))
 
 # All that Python takes for a space, and text that usually stands for a missing name.
 _SPACES: Final = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
@@ -293,6 +294,7 @@ class KeyedRows:
         named = {"clusters": _CLUSTER, "row_ids": _ROW}
         self.named = {role: column for role, column in named.items() if role in slots}
         texts = [self._text(role).alias(column) for role, column in self.named.items()]
+        texts += [self._text("groups").alias(_GROUP)] if "groups" in slots else []
         self.frame = self.rows.frame.with_columns(*texts)
 
     def _text(self, role: str) -> nw.Expr:
@@ -365,8 +367,9 @@ class KeyedRows:
         return seen
 
     def by_cluster(self, draw: Draw, trials: Mapping[str, nw.Expr]) -> tuple[Frame, Drawn]:
-        """The rows that are drawn, one of each cluster, or of each outcome that clusters are drawn
-        among, and all rows of others; and what they were drawn from.
+        """The rows that are drawn, one of each cluster, or of its rows in each group or bin, or of
+        each outcome that clusters are drawn among, and all rows of others; and what they were drawn
+        from.
         """
         flags = {
             f"pac_draw_trial_{place}": one_where(is_one)
@@ -383,6 +386,7 @@ class KeyedRows:
         if draw.bound is not None:
             self._check_sizes(named, seen, draw.bound, dict(zip(flags, trials, strict=True)))
         ids = self.ids(Hashed(0, "name", _ROW))
+        spanning = self._spanning(list(flags)) if "groups" in draw.slots else None
         among = tuple(sorted(zip(trials, (seen.sums[flag] for flag in flags), strict=True)))
         stayed = {"cluster": seen, "row_id": ids}
         drawn = Drawn(
@@ -395,8 +399,21 @@ class KeyedRows:
             _NO_NUMBERS if ids.numbers is None else ids.numbers,
             among,
             tuple((role, each.digest) for role, each in stayed.items() if each.numbers is None),
+            each=draw.each,
+            spanning=spanning,
         )
         return self._one_each(draw, list(flags)), drawn
+
+    def _spanning(self, flags: Sequence[str]) -> int:
+        """How many clusters could give rows in more than one group."""
+        rows = self.frame
+        if flags:
+            rows = rows.filter(reduce(nw.Expr.__or__, (nw.col(flag) == 1 for flag in flags)))
+        ends = [nw.col(_GROUP).min().alias(_FIRST), nw.col(_GROUP).max().alias(_LAST)]
+        clusters = rows.group_by(_CLUSTER).agg(*ends)
+        several = one_where(nw.col(_FIRST) != nw.col(_LAST))
+        found = counted(clusters, {"several": several})
+        return found.rows_where(found.numbers("several") == 1)
 
     def _check_sizes(
         self, named: Frame, seen: NamesSeen, bound: float, outcomes: Mapping[str, str]
@@ -420,10 +437,14 @@ class KeyedRows:
         keyed = with_numbers(with_hashes(self.frame, hashes), _HASH, halves)
         if not flags:
             keyed, flags = keyed.with_columns(nw.lit(1).alias(_UNITS)), [_UNITS]
+        unit = [_CLUSTER, *([_GROUP] if "group" in draw.each else [])]
+        if draw.bins is not None:
+            binned = bin_of(self.rows.number("confidence"), draw.bins).alias(_BIN)
+            keyed, unit = keyed.with_columns(binned), [*unit, _BIN]
         keyed = keyed.with_columns(
-            *(nw.col(flag).sum().over(_CLUSTER).alias(f"{flag}_size") for flag in flags),
+            *(nw.col(flag).sum().over(*unit).alias(f"{flag}_size") for flag in flags),
             *(
-                nw.col(flag).cum_sum().over(_CLUSTER, order_by=_ROWS).alias(f"{flag}_place")
+                nw.col(flag).cum_sum().over(*unit, order_by=_ROWS).alias(f"{flag}_place")
                 for flag in flags
             ),
         )
@@ -488,7 +509,8 @@ def with_uniform(frame: Frame, hashed: Hashed) -> Frame:
 
 def draws_inside(native: Any, draw: Draw) -> bool:
     """Whether these rows are in an engine that can draw them by their ids."""
-    return "row_ids" in draw.slots and isinstance(known_frame(native), nw.LazyFrame)
+    few = draw.bins is None or draw.bins.n_cells <= MOST_BINS
+    return few and "row_ids" in draw.slots and isinstance(known_frame(native), nw.LazyFrame)
 
 
 def ids_inside(native: Any, draw: Draw) -> Numbers | str:
