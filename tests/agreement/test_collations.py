@@ -153,7 +153,6 @@ def test_clusters_that_differ_in_case_are_two(frame: Any) -> None:
         clusters=REGION,
         row_ids=PLACE,
         **drawn,
-        seed=0,
     )
     assert counted.totals == arrays.totals
 

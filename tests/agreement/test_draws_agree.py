@@ -58,17 +58,18 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "cascade": {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
     "shield": {"score": "c", "unsafe": "u"},
     "recall": {"score": "c", "positive": "u", "groups": "site"},
-    "graded": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5)},
+    "graded": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5), "seed": 0},
     "graded cascade": {
         "confidence": ["c"],
         "prediction": ["fast", "slow"],
         "quality": ["q_fast", "q_slow"],
+        "seed": 0,
     },
 }
 DRAWS: dict[str, dict[str, Any]] = {
-    "clusters": {"clusters": "patient", "row_ids": "row"},
+    "clusters": {"clusters": "patient", "row_ids": "row", "seed": 0},
     "clusters per row": {"clusters": "number", "row_ids": "at", "cluster_bound": 30, "seed": 3},
-    "weights": {"weights": "w", "row_ids": "row", "weight_bound": 3.0},
+    "weights": {"weights": "w", "row_ids": "row", "weight_bound": 3.0, "seed": 0},
     "weights by number": {"weights": "w", "row_ids": "at", "weight_bound": 4, "seed": 5},
 }
 
@@ -225,21 +226,27 @@ ORDERED = ("pandas", "polars", "polars-lazy", "pyarrow", "csv", "parquet", "arro
 
 
 @pytest.mark.parametrize("table", ORDERED, indirect=True)
-@pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
+@pytest.mark.parametrize(
+    "by", [{"clusters": "patient", "seed": 0}, {"weights": "w", "weight_bound": 3, "seed": 0}]
+)
 def test_rows_that_have_an_order_need_no_ids(table: Engine, by: dict[str, Any]) -> None:
     for question in QUESTIONS.values():
         named = {**question, **by}
         assert _counted(table(TABLE), named) == Tally.count(question_of(named), **_arrays(named))
 
 
-@pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
+@pytest.mark.parametrize(
+    "by", [{"clusters": "patient", "seed": 0}, {"weights": "w", "weight_bound": 3, "seed": 0}]
+)
 def test_rows_without_an_order_need_ids(by: dict[str, Any]) -> None:
     with pytest.raises(InvalidValueError, match="have no order"):
         Tally.count("shield", data=duckdb.from_arrow(TABLE), **QUESTIONS["shield"], **by)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
-@pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
+@pytest.mark.parametrize(
+    "by", [{"clusters": "patient", "seed": 0}, {"weights": "w", "weight_bound": 3, "seed": 0}]
+)
 def test_a_cluster_may_be_spread_over_files(
     tmp_path: Path, engine: Any, by: dict[str, Any]
 ) -> None:
@@ -255,7 +262,7 @@ def test_files_of_several_formats_are_read_in_their_order(tmp_path: Path) -> Non
     csv.write_csv(TABLE.slice(0, 100), tmp_path / "a.csv")
     parquet.write_table(TABLE.slice(100, 100), tmp_path / "b.parquet")
     csv.write_csv(TABLE.slice(200), tmp_path / "c.csv")
-    named = {**QUESTIONS["cascade"], "clusters": "patient"}
+    named = {**QUESTIONS["cascade"], "clusters": "patient", "seed": 0}
     assert Tally.count(question_of(named), data=sorted(tmp_path.iterdir()), **named) == Tally.count(
         question_of(named), **_arrays(named)
     )

@@ -71,8 +71,8 @@ TABLE = pa.table(
     }
 )
 IDS = {"row_ids": "id"}
-CLUSTERS = {"clusters": "patient", **IDS}
-WEIGHTS = {"weights": "w", "weight_bound": 1, **IDS}
+CLUSTERS = {"clusters": "patient", **IDS, "seed": 0}
+WEIGHTS = {"weights": "w", "weight_bound": 1, **IDS, "seed": 0}
 PAIR = {"prediction": ["old", "new"], "label": "y"}
 THREE = {"prediction": ["old", "new", "other"], "label": "y"}
 ILL = {"score": "c", "positive": "whole", "positive_class": "bee"}
@@ -83,23 +83,23 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "no label": ("replacement", {"prediction": ["old", "new"]}),
     "by clusters": ("replacement", {**PAIR, **CLUSTERS}),
     "by weights": ("replacement", {**THREE, **WEIGHTS}),
-    "grades": ("replacement", {"quality": ["q_old", "q_new", "q_other"], **IDS}),
+    "grades": ("replacement", {"quality": ["q_old", "q_new", "q_other"], **IDS, "seed": 0}),
     "grades and answers": (
         "replacement",
         {"prediction": ["old", "new"], "quality": ["q_old", "q_new"], **CLUSTERS},
     ),
-    "one grade": ("replacement", {"quality": ["q_new"], **IDS}),
+    "one grade": ("replacement", {"quality": ["q_new"], **IDS, "seed": 0}),
     "preferred": (
         "replacement",
-        {"prediction": ["old", "new"], "preferred": "better", "groups": "g", **IDS},
+        {"prediction": ["old", "new"], "preferred": "better", "groups": "g", **IDS, "seed": 0},
     ),
     "preferred by number": (
         "replacement",
-        {"prediction": ["1", "2"], "preferred": "by number", **IDS},
+        {"prediction": ["1", "2"], "preferred": "by number", **IDS, "seed": 0},
     ),
     "nothing preferred": (
         "replacement",
-        {"prediction": ["old", "new"], "preferred": "nobody", **IDS},
+        {"prediction": ["old", "new"], "preferred": "nobody", **IDS, "seed": 0},
     ),
     "one says nothing": ("replacement", {"prediction": ["old", "nobody"], "label": "y"}),
     "nothing labelled": ("replacement", {"prediction": ["old", "new"], "label": "nobody"}),

@@ -86,7 +86,6 @@ def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
     assert found == Tally.count(
         "cascade", confidence=scores, prediction=answers[:3].T, label=answers[3],
         weights=weights, row_ids=np.arange(n), **named,
-        seed=0,
     )  # fmt: skip
 
 
