@@ -48,7 +48,9 @@ _CASCADES = {
 }
 _IN_32NDS = _CASCADES[4].replace("'c", "'k")
 _RISK = "xi=0.2, delta=0.01"
-_CLUSTERS = "clusters='patient', row_ids='id'"
+# One seed, so that all engines draw and toss alike.
+_DRAWN = "row_ids='id', seed=5320565582172515"
+_CLUSTERS = f"clusters='patient', {_DRAWN}"
 # A driver that counts nothing: what others hold beyond it is theirs.
 IDLE = "an idle driver"
 # By name: what is called, with data= in the end.
@@ -68,13 +70,13 @@ WORKS: dict[str, str] = {
     "cascade of 3 models": f"Tally.count('cascade', {_CASCADES[3]}",
     "cascade of 4 models": f"Tally.count('cascade', {_CASCADES[4]}",
     "cascade of 4 models in 32nds": f"Tally.count('cascade', {_IN_32NDS}",
-    "cascade by coins": "Tally.count('cascade', ['c0'], quality=['c1', 'c2'], row_ids='id'",
+    "cascade by coins": f"Tally.count('cascade', ['c0'], quality=['c1', 'c2'], {_DRAWN}",
     "cascade by clusters": f"Tally.count('cascade', {_CASCADES[2]}, {_CLUSTERS}",
     "cascade by answers": (
         "Tally.count('cascade', ['c0'], ['p0', 'slow'], 'truth', answers=answers('truth')"
     ),
     "replacement": f"certify_replacement(['slow', 'p0'], 'y', {_RISK}",
-    "replacement by coins": f"certify_replacement(quality=['c0', 'c1'], row_ids='id', {_RISK}",
+    "replacement by coins": f"certify_replacement(quality=['c0', 'c1'], {_DRAWN}, {_RISK}",
     "replacement by clusters": f"certify_replacement(['slow', 'p0'], 'y', {_CLUSTERS}, {_RISK}",
     "judge": f"certify_judge('p0', 'y', 'c0', {_RISK}",
     "sets": f"certify_sets(['c0', 'c1', 'c2'], 'third', {_RISK}",
@@ -82,9 +84,9 @@ WORKS: dict[str, str] = {
     "calibration by clusters": f"Tally.count('calibration', 'c0', 'ok', {_CLUSTERS}",
     "recall among clusters": f"Tally.count('recall', 'c0', 'ok', {_CLUSTERS}, cluster_bound=20",
     "calibration by weights": (
-        "Tally.count('calibration', 'c0', 'ok', weights='c1', weight_bound=1, row_ids='id'"
+        f"Tally.count('calibration', 'c0', 'ok', weights='c1', weight_bound=1, {_DRAWN}"
     ),
-    "calibration by coins": "Tally.count('calibration', 'c0', quality='c1', row_ids='id'",
+    "calibration by coins": f"Tally.count('calibration', 'c0', quality='c1', {_DRAWN}",
     "calibration by answers": (
         "Tally.count('calibration', 'c0', 'right', answers=answers('right')"
     ),

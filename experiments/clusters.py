@@ -80,7 +80,8 @@ def claims(runs: int) -> list[dict[str, Any]]:
     """What both ways come to on the same cohorts."""
     seen: dict[tuple[float, str], list[tuple[bool, bool, float, int]]] = {}
     for run in range(runs):
-        rows = cohort(np.random.default_rng([91, run]))
+        rng = np.random.default_rng([91, run])
+        rows = {**cohort(rng), "seed": int(rng.integers(2**53))}
         tallies = {
             "among": Tally.count("recall", **rows, among="positive"),
             "first": Tally.count("recall", **rows, among="all"),

@@ -139,6 +139,26 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
     assert bundle["answers"].claim_digest == answers.claim_digest
 
 
+def test_claims_that_are_declared_again_draw_the_same_rows(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    score, unsafe = rows
+    np.savez(tmp_path / "rows.npz", s=score, u=unsafe, p=np.arange(800) // 4)
+    claims = [
+        f'[{name}]\nclaim = "recall"\ndata = "rows.npz"\nscore = "s"\npositive = "u"\n'
+        f'clusters = "p"\ntarget = {target}\n'
+        for name, target in (("high", 0.8), ("low", 0.5))
+    ]
+    (tmp_path / "claims.toml").write_text("\n".join(["delta = 0.02", *claims]))
+    made = []
+    for output in ("a.json", "a.json", "b.json"):
+        pacbound("together", "claims.toml", "-o", output)
+        bundle = load_certificate(tmp_path / output)
+        made.append([member.draw.seed for member in bundle.members.values() if member.draw])
+    assert made[0] == made[1]
+    assert len({*made[0], *made[2]}) == 4
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

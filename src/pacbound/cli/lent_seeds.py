@@ -22,10 +22,16 @@ _OF_FILE = "sha256:"
 
 
 def seed_for(
-    output: Path | None, kind: str, tables: Sequence[str], given: Mapping[str, Any]
+    output: Path | None,
+    kind: str,
+    tables: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    member: str | None = None,
 ) -> int | None:
-    """The seed that was typed; else that of the certificate that stands at `output`, if it is one
-    of the same kind and of the very files, and rows are drawn or tossed for here; else None.
+    """The seed that was typed; else that of the certificate that stands at `output`, or of a
+    `member` of it, if it is one of the same kind and of the very files, and rows are drawn or
+    tossed for here; else None.
     """
     typed: int | None = given.get("seed")
     draws = any(given.get(name) is not None for name in ("fold", *CHOOSING, *GRADED_SLOTS))
@@ -36,10 +42,12 @@ def seed_for(
         known = {name for name in before.provenance.sources if name.startswith(_OF_FILE)}
         labels = given.get("answers") or []
         files = [*expanded(tables), *(expanded(labels) if labels else [])]
-        same = before.kind == kind and known == set(map(file_fingerprint, files))
-    except (OSError, PacboundError):
+        found = set(map(file_fingerprint, files))
+        same = found <= known if member is not None else found == known
+        before = before if member is None else before.members[member]
+    except (OSError, PacboundError, KeyError):
         return None
-    seeds = _seeds(before) if same else set()
+    seeds = _seeds(before) if same and before.kind == kind else set()
     if len(seeds) != 1:
         return None
     (seed,) = seeds

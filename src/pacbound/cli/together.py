@@ -129,7 +129,8 @@ def _of_declared(
                 "each claim."
             )
         # All claims are checked before the first row is read.
-        made[name] = _declared(table, f"{path}, [{name}]", path.parent)
+        lends = partial(seed_for, written["-o"], member=name)
+        made[name] = _declared(table, f"{path}, [{name}]", path.parent, lends)
         read[f"[{name}]"] = _files_of(table, path.parent)
         shares[name] = table.get("share", 1)
     refuse_overwriting(written, read)
@@ -143,7 +144,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise InvalidValueError(f"{path} is not TOML: {error}.") from None
 
 
-def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..., Certificate]:
+def _declared(
+    table: Mapping[str, Any], where: str, folder: Path, lends: Callable[..., int | None]
+) -> Callable[..., Certificate]:
     """What makes the certificate of one claim, once its table is seen to fit: its columns, what is
     asked for and how rows are read stand beside each other, and `data` names files or tallies.
     """
@@ -172,7 +175,8 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     named, asked, rows = (
         {key: given[key] for key in keys if key in given} for keys in (columns, asks, options)
     )
-    return partial(_made, where, claim, named, {**asked, **implied}, _beside(folder, paths), rows)
+    there = _beside(folder, paths)
+    return partial(_made, where, claim, named, {**asked, **implied}, there, rows, lends)
 
 
 def _meant(word: Any, where: str) -> tuple[str, dict[str, str]]:
@@ -198,6 +202,7 @@ def _made(
     asked: Mapping[str, Any],
     paths: list[str],
     options: Mapping[str, Any],
+    lends: Callable[..., int | None],
     *,
     delta: float,
 ) -> Certificate:
@@ -209,7 +214,9 @@ def _made(
             )
         with progress_bar(f"counting {where.rpartition('[')[2].rstrip(']')}") as progress:
             data = summed(paths) if tallies else paths
+            seed = None if tallies else lends(claim.kind, paths, {**columns, **options})
             rows = options if tallies else {**options, "progress": progress}
+            rows = rows if seed is None else {**rows, "seed": seed}
             made: Certificate = certify(claim, columns, {**asked, "delta": delta}, data, rows)
             return made
     except PacboundError as error:
