@@ -13,7 +13,7 @@ import pytest
 from pacbound import Monitor, Tally, certify_replacement, load_certificate
 from pacbound.claims.replacement import CLAIM
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.exact_verifier import check_document
+from pacbound.exact_verifier import check_document, check_file, described
 from pacbound.procedures.replacement import passes
 from pacbound.tally.questions.replacement import OUTCOMES, REPLACEMENT
 
@@ -362,3 +362,15 @@ def test_coins_go_by_the_id_that_tables_are_joined_by() -> None:
     )
     assert made.by.cells(made) == again.by.cells(again)
     assert made.values["graded"].ids == "row_ids"
+
+
+def test_nothing_calls_a_test_exact_that_is_not(tmp_path: Path) -> None:
+    """Above 200,000 rows two binomial bounds decide."""
+    for rows_, is_exact in ((1000, True), (200_001, False)):
+        label = np.zeros(rows_, dtype=int)
+        made = certify_replacement(np.column_stack([label, label]), label, xi=0.1, delta=0.05)
+        made.save(tmp_path / "made.json")
+        code, found = check_file(str(tmp_path / "made.json"))
+        assert not code
+        assert ("exact region" in " ".join(described(found))) == is_exact
+        assert "exact" not in made.summary()
