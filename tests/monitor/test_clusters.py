@@ -91,6 +91,40 @@ def test_the_state_keeps_the_clusters_that_were_used(tmp_path: Path) -> None:
             Monitor.load(path, CERTIFIED)
 
 
+def test_each_monitor_draws_by_a_seed_of_its_own_which_its_file_keeps(tmp_path: Path) -> None:
+    monitor, path = _monitor(), tmp_path / "state.json"
+    assert monitor.seed is not None
+    assert CERTIFIED.draw is not None
+    assert len({monitor.seed, _monitor().seed, CERTIFIED.draw.seed}) == 3
+    monitor.save(path)
+    again = Monitor.load(path, CERTIFIED)
+    assert again.seed == monitor.seed
+    mixed = {**USE, "score": np.where(np.arange(len(USE["score"])) % 2, 0.1, 0.9)}
+    for one in (monitor, again):
+        one.update(mixed)
+    assert again.evidence == monitor.evidence
+    assert again.seen == monitor.seen
+    assert len({tuple(_after(mixed).seen.values()) for _ in range(8)}) > 1
+    document = json.loads(path.read_text())
+    for changed in ({}, {"seed": None}, {"seed": 1.5}, {"seed": "7"}):
+        other = {k: v for k, v in document.items() if k not in ("digest", "seed")} | changed
+        path.write_text(json.dumps({**other, "digest": digest(other)}))
+        with pytest.raises(CertificateError):
+            Monitor.load(path, CERTIFIED)
+    rows = _rows(1000, seed=0)
+    plain = Monitor(
+        certify_recall(rows["score"], rows["positive"], target=0.85, delta=0.05), delta=1e-3
+    )
+    assert plain.seed is None
+    assert "seed" not in plain.to_dict()
+
+
+def _after(rows: dict[str, Any]) -> Monitor:
+    monitor = _monitor()
+    monitor.update(rows)
+    return monitor
+
+
 def test_files_and_frames_draw_what_arrays_do(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     pandas = pytest.importorskip("pandas")
