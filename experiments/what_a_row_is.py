@@ -1,5 +1,5 @@
-"""What a row is: claims that were false because of how a row was drawn or tossed for, before the
-repair and after it.
+"""What a row is: claims that were false because of how a row was drawn or tossed for, or of what a
+rule saw of it, before the repair and after it.
 
     python -m experiments.what_a_row_is            # writes results/what_a_row_is.*
     python -m experiments.what_a_row_is --quick --out FOLDER
@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import bdtrc
 
+from experiments import stopping_rules
 from experiments.record import RESULTS, p_text, provenance, publish, show_progress, table
 from pacbound import (
     calibrate,
@@ -43,17 +44,20 @@ RINGS: Final = 0.01
 # Of 1,500 patients: what is claimed, and what is true of a random MRI row of a random one.
 CLAIMED, TRUE, PATIENTS = 0.15, 0.1505, 1500
 
+Made = Callable[[np.random.Generator, int], bool]
+
 
 @dataclass(frozen=True)
 class Case:
     """A law and a false claim about it: `is_false` makes a sample from a generator, and a seed for
     what is drawn or tossed, and says whether the claim was made. `before` is how many of how many
-    samples made it at the commit 7fd54567; `held` says that it kept its promise there, too.
+    samples made it at the commit 7fd54567, or makes a sample as the sentences of then allowed it;
+    `held` says that it kept its promise there, too.
     """
 
     what: str
-    before: tuple[int, int]
-    is_false: Callable[[np.random.Generator, int], bool]
+    before: tuple[int, int] | Made
+    is_false: Made
     runs: int = 400
     delta: float = DELTA
     held: bool = False
@@ -326,9 +330,37 @@ def _picked_rings(rng: np.random.Generator, seed: int, *, picked: bool = True) -
     return rung is not None
 
 
+def rules() -> list[Case]:
+    """What the sentences allowed of a rule that sees no label, and what they allow."""
+    return [
+        Case(what, before=_ruled(rule, old=True), is_false=_ruled(rule, old=False))
+        for what, rule in {
+            "replacement: rows until many are from easy countries": stopping_rules.replaced,
+            "cascade: rows until many scores are high": stopping_rules.lost,
+            "answers that differ: rows until many scores are high": stopping_rules.differ,
+            "cascade: xi after answers were compared": stopping_rules.xi_chosen,
+            "cascade: the group of 20 in which few differ": stopping_rules.group_chosen,
+            "calibration: rows until many scores are high, or few": stopping_rules.calibrated,
+            "calibration: edges among 18 by scores": stopping_rules.edges_chosen,
+            "recall: positives until many are from easy countries": stopping_rules.recalled,
+            "recall of groups that overlap: until many are in one": (
+                stopping_rules.recalled_overlapping
+            ),
+            "sets: clusters until many are small": stopping_rules.in_sets,
+            "judge: rows until a slice has many passes, or few": stopping_rules.judged,
+            "shield: rollouts until few were lost": stopping_rules.shielded,
+        }.items()
+    ]
+
+
+def _ruled(rule: Callable[..., bool], *, old: bool) -> Made:
+    return lambda rng, _: rule(rng, old=old)
+
+
 TABLES: Final[Mapping[str, Callable[[], list[Case]]]] = {
     "One seed for everybody, and one for each sample": seeds,
     "Clusters that span groups and bins": clusters,
+    "What a rule may see, by the sentences as they stood and as they stand": rules,
 }
 """The tables, by their titles: a function for each."""
 
@@ -337,21 +369,30 @@ def counted(title: str, number: int, runs: int | None) -> dict[str, Any]:
     """What a table comes to; `runs` are those of each case, if they are not its own."""
     rows = []
     for place, case in enumerate(TABLES[title]()):
-        samples, wrong = case.runs if runs is None else runs, 0
-        for run in range(samples):
-            rng = np.random.default_rng([number, place, run])
-            wrong += case.is_false(rng, int(rng.integers(2**53)))
-            show_progress(run + 1, samples, case.what)
+        samples = case.runs if runs is None else runs
+        of = partial(_wrong, samples=samples, key=(number, place), what=case.what)
+        before = [of(case.before), samples] if callable(case.before) else list(case.before)
+        wrong = of(case.is_false)
         rows.append(
             {
                 "what": case.what,
                 "delta": case.delta,
-                "before": list(case.before),
-                "after": [int(wrong), samples],
-                "chance": chance(int(wrong), samples, case.delta),
+                "before": before,
+                "after": [wrong, samples],
+                "chance": chance(wrong, samples, case.delta),
             }
         )
     return {"title": title, "rows": rows}
+
+
+def _wrong(made: Made, *, samples: int, key: tuple[int, int], what: str) -> int:
+    """How many of so many samples made the claim."""
+    wrong = 0
+    for run in range(samples):
+        rng = np.random.default_rng([*key, run])
+        wrong += made(rng, int(rng.integers(2**53)))
+        show_progress(run + 1, samples, what)
+    return int(wrong)
 
 
 def chance(wrong: int, runs: int, delta: float) -> float:
