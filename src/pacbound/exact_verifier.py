@@ -28,6 +28,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -2461,6 +2462,7 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
 LONGEST_ABOUT = 1000
 LONGEST_SAMPLE = 200
 NOTES = ("too few to tell", "unrelated")
+ANSWER = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14} .{0,200}", re.DOTALL)
 # What each key of the provenance may hold.
 PROVENANCE: dict[str, Callable[[Part], bool]] = {
     "package": lambda part: part.get("package", str) == "pacbound",
@@ -2471,7 +2473,10 @@ PROVENANCE: dict[str, Callable[[Part], bool]] = {
     "about": lambda part: (
         0 < max(map(len, part.texts_by_name("about").values()), default=0) <= LONGEST_ABOUT
     ),
-    "notes": lambda part: _all(part, "notes", _is_note),
+    "notes": lambda part: (
+        _all(part, "notes", lambda _: True)
+        and all(starmap(_is_note, part.texts_by_name("notes").items()))
+    ),
     "sample": lambda part: _is_name(part.get("sample", str)),
     "samples": lambda part: _all(part, "samples", _is_name),
     "drawn_by": lambda part: _all(part, "drawn_by", _is_digest),
@@ -2494,9 +2499,12 @@ def _is_column(name: str, text: str) -> bool:
     return False
 
 
-def _is_note(text: str) -> bool:
-    counts, _, name = text.partition(" ")
-    return text in NOTES or (counts.replace("/", "", 1).isdecimal() and len(name) <= 200)
+def _is_note(name: str, text: str) -> bool:
+    """What was noticed of labels, or the answer that is most often wrong: "31/80 effusion"."""
+    what = name.rpartition(".")[2]
+    return (what == "labels" and text in NOTES) or (
+        what == "worst_answer" and ANSWER.fullmatch(text) is not None
+    )
 
 
 def _is_name(text: str) -> bool:
@@ -2807,7 +2815,7 @@ def _ids_of_drawn(ids: list[str], claim: Part) -> list[str]:
     """What is assumed of clusters or weights in the place of rows."""
     part = claim.part("drawn")
     by = part.get("by", str)
-    clusters, among = by == "clusters", part.value.get("among") or {}
+    clusters, among = by == "clusters", part.part("among").value if "among" in part.value else {}
     bounded = clusters and part.value.get("bound") is not None
     unit = {"group": "-and-group", "bin": "-and-bin"}.get(_unit(claim).rpartition("-")[2], "")
     added = DRAWN_IDS.get(by + "-among" * bool(among) + unit + "-bounded" * bounded)

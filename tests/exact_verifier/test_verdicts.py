@@ -478,3 +478,41 @@ def test_a_group_without_a_forked_rollout_is_one_that_both_can_read(small_groups
     made = certify_forks(rollout, rollout * 0, rollout * 0 + 65537, nobody, groups=groups, **asked)
     assert made.certified == (small_groups == "leave-out")
     assert _accepted_by_both(_written(made))
+
+
+@pytest.mark.parametrize(
+    "among", [5, True, "positive", [], ["positive"], {}, {"positive": "5"}, None]
+)
+def test_what_is_drawn_among_is_an_object_to_both(among: Any) -> None:
+    for name in ("recall-clusters-1", "shield-clusters-per-row-1"):
+        document = changed(_frozen(name), ("claim", "drawn", "among"), among)
+        assert said_by_package(document)
+        assert said_by_verifier(document)
+
+
+@pytest.mark.parametrize(
+    ("notes", "fits"),
+    [
+        ({"labels": "unrelated"}, True),
+        ({"brake.labels": "too few to tell"}, True),
+        ({"worst_answer": "31/80 effusion"}, True),
+        ({"find.worst_answer": "1/9 "}, True),
+        ({"worst_answer": "31/80 a\nb"}, True),
+        ({}, False),
+        ({"labels": "31/80 effusion"}, False),
+        ({"worst_answer": "unrelated"}, False),
+        ({"worst_answer": "31 effusion"}, False),
+        ({"worst_answer": "31/08 effusion"}, False),
+        ({"worst_answer": "\u0663/8 effusion"}, False),
+        ({"worst_answer": f"31/80 {'a' * 201}"}, False),
+        ({"my_worst_answer": "31/80 effusion"}, False),
+        ({"other": "unrelated"}, False),
+        ({"labels": ["unrelated"]}, False),
+    ],
+)
+def test_notes_are_read_alike_by_both(notes: Any, fits: bool) -> None:
+    document = _frozen("shield-1")
+    document["provenance"]["notes"] = notes
+    document = mended(document)
+    assert bool(said_by_package(document)) is not fits
+    assert bool(said_by_verifier(document)) is not fits

@@ -3,6 +3,8 @@ carry their labels."""
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +219,27 @@ def test_a_collection_without_frames_says_so_and_kinds_are_not_mixed(tmp_path: P
     )
     with pytest.raises(InvalidValueError, match="holds shielded rollouts: expected rollouts"):
         Rollouts.load(tmp_path / "shielded")
+
+
+@pytest.mark.parametrize("method", [8, 9, 12, 14, 99])
+@pytest.mark.parametrize("member", ["score.npy", "task.json"])
+def test_a_record_that_is_damaged_is_refused(
+    rollouts: Rollouts, tmp_path: Path, member: str, method: int
+) -> None:
+    path = tmp_path / "rollouts.npz"
+    rollouts.save(path)
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        found, directory = archive.getinfo(member), archive.start_dir
+    listed = data.find(member.encode(), directory) - 46
+    # Another method of compression, in the record and in the list of records; and other bytes.
+    data[found.header_offset + 8] = data[listed + 10] = method
+    data[found.header_offset + 30 + len(member) + 20] ^= 255
+    path.write_bytes(data)
+    calls: list[Callable[[], Any]] = [
+        lambda: Rollouts.load(path),
+        lambda: certify_shield("score", "unsafe", data=path, xi=0.3, delta=0.05),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidValueError, match=r"cannot be read as \.npz"):
+            call()

@@ -206,9 +206,11 @@ def _read_digest(part: Reader, key: str) -> str:
 
 
 def _read_note(part: Reader, key: str) -> str:
-    text = part.text(key)
-    if key.endswith("worst_answer") and _ANSWER.fullmatch(text):
+    text, what = part.text(key), key.rpartition(".")[2]
+    if what == "worst_answer" and _ANSWER.fullmatch(text):
         return text
+    if what != LABELS:
+        raise CertificateError(f"{part.place(printable(key))} is no note of a known kind.")
     return str(part.choice(key, NOTES))
 
 

@@ -13,6 +13,7 @@ from pacbound import documents
 from pacbound.claims.provenance import LONGEST_TEXT
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
+from pacbound.sources.formats.arrays import DAMAGED
 
 # The name under which an .npz file keeps it, beside the arrays.
 MEMBER = "task.json"
@@ -93,7 +94,7 @@ def read_task(path: str | os.PathLike[str]) -> dict[str, Json]:
                 return {}
             with archive.open(MEMBER) as file:
                 data = file.read(_LARGEST + 1)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except DAMAGED as error:
         raise InvalidValueError(
             f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
         ) from None

@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from io import BytesIO, TextIOWrapper
@@ -29,12 +28,13 @@ from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.file_locks import locked
 from pacbound.shield.rollouts.identity import UNIDENTIFIED
+from pacbound.sources.formats.arrays import DAMAGED
 
 Columns = dict[str, NDArray[Any]]
 
 PLAN = "plan.json"
 ROWS, FRAMES, SEEDS = "rows/", "frames/", "seeds"
-_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (*DAMAGED, KeyError)
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _FLAGS = {"true": True, "false": False}
 _TYPES: Mapping[Any, type] = {"int": np.int64, "float": np.float64, "bool": bool, "str": np.str_}
@@ -179,7 +179,7 @@ def _read_npz(source: Path) -> Mapping[str, Any]:
     try:
         return unpacked(source, "")
     except _UNREADABLE as error:
-        if isinstance(error, OSError):
+        if isinstance(error, FileNotFoundError | PermissionError):
             raise
         raise InvalidValueError(
             f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."

@@ -33,7 +33,7 @@ _ROWS = 2**20
 _LAST_LETTER = 0x10FFFF
 _ARRAY = np.lib.format.MAGIC_PREFIX
 # What zipfile raises for an archive that is damaged, or of a kind that it cannot read.
-_BROKEN = (
+DAMAGED = (
     ValueError,
     OSError,
     EOFError,
@@ -168,7 +168,7 @@ class NpzFile:
             file.seek(0)
             try:
                 archive = zipfile.ZipFile(file)
-            except _BROKEN as error:
+            except DAMAGED as error:
                 raise _unreadable(f"{self.path}", error) from None
             with archive:
                 yield archive
@@ -198,7 +198,7 @@ class _Member:
         try:
             self._file = archive.open(member)
             self.header = read_header(cast("BinaryIO", self._file), name, member.file_size)
-        except _BROKEN as error:
+        except DAMAGED as error:
             raise _unreadable(name, error) from None
 
     def __enter__(self) -> _Member:
@@ -238,7 +238,7 @@ class _Member:
     def _read(self, size: int) -> bytes:
         try:
             return self._file.read(size)
-        except _BROKEN as error:
+        except DAMAGED as error:
             raise _unreadable(self._name, error) from None
 
 
