@@ -3075,11 +3075,12 @@ def told_claim(claim: dict[str, Any]) -> dict[str, Any]:
     return {
         **plain,
         **({"groups": by_group} if by_group else {}),
-        **({"draw": {key: drawn[key] for key in ("by", "seed", "bound")}} if drawn else {}),
+        **({"draw": {key: drawn.get(key) for key in DRAWN}} if drawn else {}),
         **({"coins": {key: graded[key] for key in ("by", "seed")}} if graded else {}),
     }
 
 
+DRAWN = ("by", "each", "seed", "bound")
 ABOUT_GROUPS = ("group_thresholds", "group_verdicts", "small_groups")
 # What follows from counts, and is told, of a claim and of its tables.
 DECIDED = (

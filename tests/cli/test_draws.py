@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,3 +189,32 @@ def test_names_that_are_spelt_otherwise_are_told_by_their_digest(pacbound: Run, 
     done = pacbound("verify", "c.json", "--data", "renamed.csv", code=1)
     assert f"names of cluster: the certificate has {taken}, the data sha256:" in done.stderr
     assert "in the same files" in pacbound("verify", "c.json", "--data", rows).stdout
+
+
+def test_rows_of_each_scanner_are_counted_again_and_watched(tmp_path: Path) -> None:
+    """One row of each patient for each scanner, by the names that the certificate has."""
+    pytest.importorskip("typer")
+    pytest.importorskip("duckdb")
+    from typer.testing import CliRunner
+
+    from pacbound.cli.app import app
+
+    scanner = np.random.default_rng(1).integers(0, 2, size=ROWS)
+    table: dict[str, Any] = {**COLUMNS, "scanner": scanner}
+    np.savez(tmp_path / "rows.npz", **table)
+    rows, output = str(tmp_path / "rows.npz"), str(tmp_path / "c.json")
+    named = ["--confidence", "c", "--correct", "ok", "--groups", "scanner", "--n-bins", "2"]
+
+    def run(*arguments: str) -> str:
+        found = CliRunner().invoke(app, list(arguments))
+        assert found.exit_code == 0, found.output
+        return found.output
+
+    drawn = ["--clusters", "patient", "--seed", "5"]
+    said = run("calibrate", rows, *named, *drawn, "--delta", "0.05", "-o", output)
+    made = load_certificate(output)
+    assert made.draw is not None
+    assert made.draw.each == "cluster-group-and-bin"
+    assert f"{made.draw.spanning} of {made.draw.units} clusters have rows in several groups" in said
+    assert "the data have the same counts" in run("verify", output, "--data", rows)
+    assert "clusters for each bin" in run("monitor", output, rows, "--delta", "0.001")

@@ -30,7 +30,7 @@ def given(certificate: Certificate) -> Any:
     """What was counted and asked for, without the names of kinds and procedures."""
     if certificate.inside:
         return {name: given(member) for name, member in certificate.inside.items()}
-    if certificate.kind in _SCORED:
+    if certificate.kind in _SCORED and certificate.values["scope"] == "top":
         return _scored_given(certificate)
     if isinstance(certificate, WalkCertificate):
         return _plain(_walked(certificate.counted()))
@@ -63,7 +63,7 @@ def decided(certificate: Certificate) -> Any:
         claim = certificate.claim()
         kept = {name: claim[name] for name in ("certified", "delta", *_ENDS) if name in claim}
         return {**kept, "claims": members}
-    if certificate.kind in _SCORED:
+    if certificate.kind in _SCORED and certificate.values["scope"] == "top":
         return _scored_decided(certificate)
     if isinstance(certificate, WalkCertificate):
         return _walk_decided(certificate)

@@ -104,6 +104,16 @@ KIND = Kind(
         "calibration": _made,
         "calibration-groups": _grouped,
         "calibration-equal-mass": _equal_mass,
+        "calibration-clusters-bins": lambda: calibrate(
+            data=Tally.count(
+                "calibration",
+                **drawn_columns(400),
+                clusters=np.arange(400) // 4,
+                groups=np.where(np.arange(400) % 3, "CT", "MRI"),
+                seed=2,
+            ),
+            delta=0.01,
+        ),
         "calibration-weights": lambda: calibrate(
             data=Tally.count(
                 "calibration",
@@ -115,7 +125,7 @@ KIND = Kind(
             delta=0.01,
         ),
     },
-    layouts=("calibration-groups",),
+    layouts=("calibration-groups", "calibration-clusters-bins"),
     random=_random,
     trials=2630,
     use=lambda: Use(watched(), _rows),

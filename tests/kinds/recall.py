@@ -56,6 +56,17 @@ KIND = Kind(
         "recall-clusters": lambda: certify_recall(
             data=recall_tally(1200, clusters=np.arange(1200) // 4, seed=0), target=0.9, delta=0.05
         ),
+        "recall-clusters-groups": lambda: certify_recall(
+            data=recall_tally(
+                1200,
+                clusters=np.arange(1200) // 6,
+                groups=np.where(np.arange(1200) % 4, "CT", "MRI"),
+                seed=5,
+            ),
+            target=0.8,
+            delta=0.05,
+            group_thresholds="own",
+        ),
         "recall-looks": lambda: certify_recall(
             data=recall_tally(600), target=0.9, delta=0.05, looks=(60, 116, 200)
         ),
@@ -64,7 +75,7 @@ KIND = Kind(
         ),
         "recall-refused": lambda: certify_recall(data=recall_tally(100), target=0.95, delta=0.01),
     },
-    layouts=("recall-looks-refused", "recall-clusters"),
+    layouts=("recall-looks-refused", "recall-clusters", "recall-clusters-groups"),
     random=_random,
     trials=1160,
     use=lambda: Use(watched(), _rows),

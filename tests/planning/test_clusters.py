@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Tally, calibrate, certify_recall, plan_from_pilot
+from pacbound import Tally, calibrate, certify_precision, certify_recall, plan_from_pilot
 from pacbound.errors import InvalidValueError
 
 
@@ -75,6 +75,27 @@ def test_few_clusters_and_a_large_bound_are_planned_too() -> None:
     pilot = Tally.count("recall", **PILOT, among="all", cluster_bound=60)
     plan = plan_from_pilot(pilot, target=0.5, delta=0.1, sizes=[1, 20], draws=10)
     assert plan.points[0].certified == 0.0
+
+
+def _in_groups(patients: int, seed: int) -> dict[str, Any]:
+    rows = _rows(patients, seed)
+    groups = np.random.default_rng(seed).choice(["CT", "MRI"], len(rows["score"]), p=[0.7, 0.3])
+    return {**rows, "groups": groups, "seed": 5}
+
+
+@pytest.mark.parametrize("kind", ["recall", "precision"])
+def test_a_plan_in_groups_counts_each_cluster_once_in_each(kind: str) -> None:
+    more = {} if kind == "recall" else {"among": "all"}
+    pilot = Tally.count("recall", **_in_groups(500, seed=0), **more)
+    asked: dict[str, Any] = {"target": 0.6, "delta": 0.05}
+    plan = plan_from_pilot(pilot, claim=kind, sizes=[3000], draws=20, **asked)
+    certify = certify_recall if kind == "recall" else certify_precision
+    real: Any = certify(data=Tally.count("recall", **_in_groups(3000, seed=1), **more), **asked)
+    assert plan.unit == "clusters"
+    (point,) = plan.points
+    assert point.certified == 1.0
+    seen = real.flag_rate if kind == "recall" else real.coverage
+    assert point.value == pytest.approx(seen, abs=0.05)
 
 
 def test_a_calibration_by_clusters_is_planned_in_clusters() -> None:
