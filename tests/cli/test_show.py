@@ -32,7 +32,7 @@ def test_every_kind_is_shown_with_its_claim_and_what_it_assumes(
     for said in certificate.words().splitlines():
         about_a_claim = said.partition(": ")[2]
         assert f"  {said}".rstrip() in lines or f"  {about_a_claim}" in lines
-    for assumption in certificate.assumed() + certificate.definitions():
+    for assumption in certificate.assumed() + certificate.meanings():
         assert f"  - {assumption}" in lines
     assert "  model  resnet of 3 May" in lines
     assert f"  counts {certificate.counts_digest}" in lines
@@ -94,7 +94,7 @@ def test_programs_read_the_words_the_assumptions_and_where_it_comes_from(
     said = json.loads(pacbound("show", "c.json", "--json").stdout)
     assert said["words"] == certificate.words()
     assert said["assumptions"] == certificate.assumed()
-    assert said["definitions"] == certificate.definitions()
+    assert said["meanings"] == certificate.meanings()
     assert said["provenance"]["about"] == {"a": "b"}
     assert said["threshold"] == "+inf"
 

@@ -92,7 +92,7 @@ def test_it_says_what_is_claimed_and_assumed_of_what_is_valid_alone(tmp_path: Pa
     assert found["claimed"]["draw"]["seed"] == stored["drawn"]["seed"]
     certificate = load_certificate(path)
     assert found["assumed"] == certificate.assumed()
-    assert found["means"] == certificate.definitions()
+    assert found["means"] == certificate.meanings()
     said = "\n".join(exact_verifier.described(found))
     for part in ("kind recall", "target 0.9", "delta 0.05", "n 1141", "draw seed 0"):
         assert part in said

@@ -379,7 +379,7 @@ def test_every_verb_says_what_its_claim_is_about() -> None:
             "clusters": claim["n"],
             "each": "cluster",
         }
-        assert any("random row of a random cluster" in line for line in certificate.definitions())
+        assert any("random row of a random cluster" in line for line in certificate.meanings())
         assert "not about the rate per row" in certificate.summary()
         assert certificate.verify()
 

@@ -255,7 +255,7 @@ class Certificate:
         """What is assumed, in sentences: the data cannot prove these."""
         return [CONDITIONS[name] for name in self.values["assumes"] if name in CONDITIONS]
 
-    def definitions(self) -> list[str]:
+    def meanings(self) -> list[str]:
         """What the words of the claim mean, in sentences."""
         return [MEANINGS[name] for name in self.values["assumes"] if name in MEANINGS]
 

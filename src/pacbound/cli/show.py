@@ -117,7 +117,7 @@ def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
         full = [certificate.head(), *certificate.draw_lines()]
         yield Section("Claim, as the file has it", _lines(full))
     yield Section("Assumed (no file can show it)", [f"- {text}" for text in certificate.assumed()])
-    if meant := certificate.definitions():
+    if meant := certificate.meanings():
         yield Section("What the words mean", [f"- {text}" for text in meant])
     # What is not verified says all of it in its own words.
     for name, member in (certificate.inside if verified else certificate.members).items():
@@ -191,7 +191,7 @@ def _for_programs(certificate: Certificate, verification: Verification) -> dict[
         told |= {
             "words": certificate.words(),
             "assumptions": certificate.assumed(),
-            "definitions": certificate.definitions(),
+            "meanings": certificate.meanings(),
             "provenance": certificate.provenance.to_dict(),
         }
     return told

@@ -33,17 +33,22 @@ def events(trials: int, count: int) -> NDArray[np.bool_]:
     return np.arange(trials) < count
 
 
+def _threshold(made: Any) -> float:
+    """Of the group "a", where groups have their own."""
+    return float(made.thresholds["a"] if made.thresholds else made.threshold)
+
+
 def recall(trials: int, count: int, **rows: Any) -> bool:
     """Events are positives that a threshold above LOW misses."""
     scores = np.where(events(trials, count), LOW, HIGH)
     made = certify_recall(scores, np.ones(trials, bool), target=1 - XI, delta=DELTA, **rows)
-    return made.thresholds.get("a", made.threshold if "groups" not in rows else -1) > LOW
+    return _threshold(made) > LOW
 
 
 def false_alarms(trials: int, count: int, **rows: Any) -> bool:
     """Events are negatives that a threshold up to HIGH lets ring."""
     scores = np.where(events(trials, count), HIGH, LOW)
-    return certify_false_alarms(scores, np.zeros(trials, bool), **ASKED, **rows).threshold <= HIGH
+    return _threshold(certify_false_alarms(scores, np.zeros(trials, bool), **ASKED, **rows)) <= HIGH
 
 
 def shield(trials: int, count: int, **rows: Any) -> bool:
@@ -79,8 +84,7 @@ def sets(trials: int, count: int, **rows: Any) -> bool:
     """Events are labels that a threshold above LOW leaves out of their sets."""
     likely = np.where(events(trials, count), LOW, HIGH)
     probabilities = np.column_stack([likely, 1 - likely])
-    made = certify_sets(probabilities, np.zeros(trials, int), **ASKED, **rows)
-    return made.threshold > LOW
+    return _threshold(certify_sets(probabilities, np.zeros(trials, int), **ASKED, **rows)) > LOW
 
 
 def abstention(trials: int, count: int, **rows: Any) -> bool:
@@ -89,10 +93,10 @@ def abstention(trials: int, count: int, **rows: Any) -> bool:
     return certify_abstention(np.ones(trials), right, **ASKED, **rows).certified
 
 
-def precision(trials: int, count: int) -> bool:
+def precision(trials: int, count: int, **rows: Any) -> bool:
     """Events are flagged rows that are negative."""
     positive = ~events(trials, count)
-    made = certify_precision(np.ones(trials), positive, target=1 - XI, delta=DELTA)
+    made = certify_precision(np.ones(trials), positive, target=1 - XI, delta=DELTA, **rows)
     return made.certified
 
 

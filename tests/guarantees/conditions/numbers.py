@@ -80,7 +80,9 @@ def _with_groups(claims: Claims) -> Law:
 for name, options in {
     "replacement": {"group_verdicts": "own"},
     "cascade": {"group_thresholds": "own"},
+    "sets": {"group_thresholds": "own"},
     "abstention": {},
+    "precision": {},
 }.items():
     pair("rows-by-group", what=f"number of rows of groups of {name}")(
         _with_groups(in_a_group(getattr(kinds, name), **options))
@@ -89,9 +91,10 @@ for name, options in {
 pair("rows-by-bin-and-group", what="number of rows of slices of a judge, by verdicts")(
     _with_groups(in_a_group(kinds.calibration, correction="bonferroni"))
 )
-pair("stopped-by-outcome-and-group", what="when to stop a recall of groups")(
-    _with_groups(in_a_group(kinds.recall, group_thresholds="own"))
-)
+for name in ("recall", "false_alarms"):
+    pair("stopped-by-outcome-and-group", what=f"when to stop {name} of groups")(
+        _with_groups(in_a_group(getattr(kinds, name), group_thresholds="own"))
+    )
 
 
 @pair("rows-by-bin")

@@ -84,7 +84,7 @@ def test_every_kind_has_a_page(tmp_path: Path, name: str) -> None:
     assert written.certificates[0].verified
     assert written.certificates[0].certified == certificate.certified
     assert ("CERTIFIED" if certificate.certified else "REFUSED") in page.text
-    for assumption in certificate.assumed() + certificate.definitions():
+    for assumption in certificate.assumed() + certificate.meanings():
         assert assumption[1:].rstrip(".") in page.text
     # What a reader needs comes first, and checksums last.
     told = [str(certificate.says.plain), "The claim in full", certificate.counts_digest]

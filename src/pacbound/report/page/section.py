@@ -159,7 +159,7 @@ def _parts(
     yield tag("div", *_paragraphs([*said.notes, *certificate.draw_lines()]))
     yield pairs([*certificate.by.numbers(certificate), *_seeds(certificate)])
     yield _checklist(certificate.assumed(), place)
-    if meant := certificate.definitions():
+    if meant := certificate.meanings():
         yield _heading("What the words mean")
         yield _lines(meant, len(meant))
 
