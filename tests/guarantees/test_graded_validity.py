@@ -107,7 +107,7 @@ def _wrong(
     given: dict[str, Any] = {"confidence": scores, "quality": quality}
     if kind != "cascade":
         given = {"confidence": scores[:, 0], "quality": quality[:, 0]}
-    layout = Tally.count(kind, **given, **({"n_bins": 2} if kind == "calibration" else {}))
+    layout = Tally.count(kind, **given, seed=0, **({"n_bins": 2} if kind == "calibration" else {}))
     claim, wrong, made = claim_of(kind), 0.0, 0.0
     for chance, seen in _samples(chances, n):
         found = claim.certify(_tally(layout, seen), asked)
