@@ -129,6 +129,7 @@ def test_typing_a_command_again_draws_the_same_rows(pacbound: Run, rows: Path) -
 
     assert "was drawn for this call" in pacbound(*typed, "c.json").stdout
     first, seed = load_certificate(rows.parent / "c.json"), seed_in("c.json")
+    assert "the data have the same counts" in pacbound("verify", "c.json", "--data", rows).stdout
     again = pacbound(*typed, "c.json")
     assert f"c.json is about the same rows: its seed {seed} draws them again" in again.stderr
     assert load_certificate(rows.parent / "c.json").claim() == first.claim()
