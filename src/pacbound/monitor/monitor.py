@@ -734,7 +734,9 @@ class Monitor(SavedMonitor):
         said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
         unit = self.certificate.draw
         every = f" for each {part_of_cluster(unit)}" if unit is not None and unit.apart else ""
-        drawn = f"\nDrawn: one row of each of {self.clusters:,} clusters{every}."
+        drawn = (
+            f"\nDrawn: one row of each of {self.clusters:,} clusters{every}, by seed {self.seed}."
+        )
         drawn = drawn if self.clusters else ""
         return f"{head}\n{said}{drawn}\n{self.promise}"
 
