@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, TableFile
-from pacbound.sources.values import MISSING, is_missing
+from pacbound.sources.values import is_missing
 from pacbound.tally.columns import Rows, Slot
 from pacbound.tally.questions.question import Question
 
@@ -52,8 +52,8 @@ class _Column:
         """Take in rows whose values do not go on in the next ones."""
         numbers: dict[Any, int] = {}
         found = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
-        known = np.array([MISSING if is_missing(value) else 1 for value in numbers], np.int64)
-        rows = np.flatnonzero(known[found] != MISSING)
+        known = np.array([type(v) in (int, str) or not is_missing(v) for v in numbers], dtype=bool)
+        rows = np.flatnonzero(known[found])
         if not rows.size:
             return
         _, runs = np.unique(found[rows], return_inverse=True)
@@ -115,15 +115,16 @@ class RolloutRows:
 
     def _take_file(self, table: TableFile, most: int) -> None:
         flags, found, rows = list[bool](), dict[str, list[Any]](), 0
-        for batch in table.batches():
+        for whole in table.batches():
+            batch = whole.where(np.arange(whole.rows) < most - rows)
             flags += Rows.of_batch({"unsafe": self.unsafe}, batch).flags("unsafe").tolist()
             for name in table.columns:
                 found.setdefault(name, []).extend(_held(batch, name))
             rows += batch.rows
             if rows >= most:
                 break
-        whole = {name: values[:most] for name, values in found.items() if len(values) == rows}
-        self.take(np.array(flags[:most], dtype=bool), whole)
+        plain = {name: values for name, values in found.items() if len(values) == rows}
+        self.take(np.array(flags, dtype=bool), plain)
 
     def judge(self) -> None:
         """Raise if rows are steps; ask, where none is unsafe and it cannot be seen."""
