@@ -50,8 +50,14 @@ class _Column:
 
     def take(self, values: Sequence[Any], unsafe: Flags) -> None:
         """Take in rows whose values do not go on in the next ones."""
-        numbers: dict[Any, int] = {}
-        found = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
+        distinct = dict.fromkeys(values)
+        if len(distinct) == len(values):
+            # A value for each row names no runs, whatever it is.
+            self.values += len(values)
+            self.ended += int(unsafe.sum())
+            return
+        numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+        found = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
         known = np.array([type(v) in (int, str) or not is_missing(v) for v in numbers], dtype=bool)
         rows = np.flatnonzero(known[found])
         if not rows.size:
