@@ -49,7 +49,7 @@ label, confidence = rng.integers(0, 10, n), rng.random((n, 2))
 prediction = np.empty((n, 2), dtype=np.int64)
 for m, power in enumerate((0.2, 0.02)):
     prediction[:, m] = (label + (rng.random(n) > confidence[:, m]**power)) % 10
-design_cascade(confidence, prediction, label, costs=[1, 5], xi=0.02, delta=0.01, bound="pair")
+design_cascade(confidence, prediction, label, costs=[1, 5], xi=0.02, delta=0.01)
 """
 
 

@@ -93,7 +93,7 @@ class Pair:
 
 def certified(walk: JointWalk, n: int, *, xi: float, delta: float) -> int:
     """The threshold that is certified: the last before the first failure."""
-    cells = decide(walk, n, xi=xi, delta=delta, bound="exact").cells
+    cells = decide(walk, n, xi=xi, delta=delta).cells
     return NEVER if cells is None else cells[0]
 
 

@@ -8,7 +8,8 @@ nothing with the package that wrote the certificate. It follows the pages `docs/
 
 1. Reading     strict JSON; what cannot be read ends with exit code 2
 2. Chances     binomial and hypergeometric tails in 50 digits, and Clopper-Pearson bounds from them
-3. Tests       what passes: a binomial test, the pair, the product, no loss, and the exact region
+3. Tests       what passes: a binomial test, no loss, and the exact region, or for many rows the
+               pair of bounds
 4. Kinds       what the values of each kind of certificate must be
 5. The whole   digests, bundles, and what is printed
 
@@ -453,24 +454,25 @@ class Counts:
     """What the tests look at, at one step of a walk, for each exit."""
 
     exits: tuple[int, ...]
-    differ: tuple[int, ...]
     losses: tuple[int, ...]
     gains: tuple[int, ...]
 
     @property
+    def differ(self) -> tuple[int, ...]:
+        return tuple(lost + gained for lost, gained in zip(self.losses, self.gains, strict=True))
+
+    @property
     def judged(self) -> tuple[tuple[int, ...], ...]:
-        return self.differ, self.losses, self.gains
+        return self.losses, self.gains
 
 
 @dataclass(frozen=True)
 class StepTest:
     """The test of a step: whether the losses of n rows exceed the gains by less than xi."""
 
-    bound: str
     n: int
     xi: float
     level: Decimal
-    used: int | None = None
 
     def may_pass(self, counts: Counts) -> bool:
         """Whether it is right to count the step as passed."""
@@ -482,16 +484,18 @@ class StepTest:
 
     def require(self, passed: Sequence[Counts], failed: Sequence[Counts], place: str) -> None:
         """Raise unless all of the first pass and none of the second does."""
-        if self._is_exact and passed:
+        if self.by_region and passed:
             # All are of one region: it is enough to ask for the one that is nearest to its edge.
             passed = [min(passed, key=self._ratio)]
         require(all(map(self.may_pass, passed)), place, "a step does not pass that is claimed to")
         require(all(map(self.may_fail, failed)), place, "the step that ends a walk passes")
 
     @property
-    def _is_exact(self) -> bool:
-        large = self.n > LARGEST_EXACT or self.level < Decimal("1e-200")
-        return self.bound == "exact" and self.xi > 0 and not large
+    def by_region(self) -> bool:
+        """Whether the exact region decides: McNemar's test does without loss, and the pair of
+        bounds for many rows and for tiny levels.
+        """
+        return self.xi > 0 and self.n <= LARGEST_EXACT and self.level >= Decimal("1e-200")
 
     def _ratio(self, counts: Counts) -> float:
         return likelihood_ratio(sum(counts.losses), sum(counts.gains), self.n, self.xi)
@@ -504,24 +508,16 @@ class StepTest:
         if self.xi == 0:
             # No loss: McNemar's test.
             return binomial_test(b, b + c, Decimal("0.5"), self.level)
-        if self._is_exact:
+        if self.by_region:
             return exact_test(b, c, self.n, self.xi, float(self.level), claimed=claimed)
-        if self.bound == "product":
-            return self._product(counts)
         rate = lower_bound(c, self.n, self.level / 5) + Decimal(self.xi)
         return binomial_test(b, self.n, rate, self.level * 4 / 5)
 
-    def _product(self, counts: Counts) -> Verdict:
-        """The sum over exits of (1 - c_lo) r_up - (1 - c'_up) r_lo, each of them one of six."""
-        level = self.level / len(counts.exits) / 6
-        total = Decimal(0)
-        for m in range(len(counts.exits) if self.used is None else self.used):
-            d, b, c = counts.differ[m], counts.losses[m], counts.gains[m]
-            gained, lost = lower_bound(c, d, level), upper_bound(b, d, level)
-            total += (1 - gained) * upper_bound(d, self.n, level)
-            total -= (1 - lost) * lower_bound(d, self.n, level)
-        xi = Decimal(self.xi)
-        return decided(passes=total <= xi - Decimal("1e-7"), nearly=total <= xi)
+
+def by_region(tests: Sequence[StepTest]) -> str:
+    """What a report adds where the exact region decides."""
+    told = " (the exact region in double precision, from above)"
+    return told * any(test.by_region for test in tests)
 
 
 # The exact region. Of all laws with P(loss) - P(gain) >= xi, which is the most likely to show so
@@ -1697,10 +1693,9 @@ class Walk:
         return found
 
 
-def read_walk(part: Part, n: int, bound: str, *, falling: bool) -> Walk:
+def read_walk(part: Part, n: int, *, falling: bool) -> Walk:
     some = "unlabelled_added" in part.value
     names = "exits only_slow only_fast" + " unlabelled" * some
-    names += " differ" * (bound == "product")
     part.only("cells " + " ".join(f"{name}_added" for name in names.split()))
     cells = part.table("cells")
     tables = {name: part.table(f"{name}_added") for name in names.split()}
@@ -1719,11 +1714,10 @@ def read_walk(part: Part, n: int, bound: str, *, falling: bool) -> Walk:
         exits, slow, fast = (columns[name][i] for name in ("exits", "only_slow", "only_fast"))
         losses = tuple(a + b for a, b in zip(slow, missing[i], strict=True))
         told = tuple(a + b for a, b in zip(losses, fast, strict=True))
-        differ = columns["differ"][i] if bound == "product" else told
-        nested = all(a <= b <= c for a, b, c in zip(told, differ, exits, strict=True))
+        nested = all(a <= b for a, b in zip(told, exits, strict=True))
         all_rows = sum(exits) <= n and (0 not in steps[i] or sum(exits) == n)
         require(nested and all_rows, part.place, f"the counts of step {i} cannot be")
-        found.append(Counts(exits, differ, losses, fast))
+        found.append(Counts(exits, losses, fast))
     walk = Walk(steps, found, missing, part.place)
     if falling:
         _require_falling(walk, counts, columns["exits"])
@@ -1751,10 +1745,10 @@ class Group:
     partial: bool
 
     @classmethod
-    def of(cls, part: Part, bound: str, *, falling: bool) -> Group:
+    def of(cls, part: Part, *, falling: bool) -> Group:
         part.only("group n thresholds chosen labels walks best_possible")
         n, parts = part.count("n"), part.parts("walks")
-        walks = [read_walk(walk, n, bound, falling=falling) for walk in parts]
+        walks = [read_walk(walk, n, falling=falling) for walk in parts]
         alike = len({len(walk.steps[0]) for walk in walks}) == 1
         require(alike, part.at("walks"), "do not have the same exits")
         partial = part.get("labels", dict, type(None)) is not None
@@ -1776,7 +1770,7 @@ class Group:
         """The counts at the thresholds, and those without a label; nothing if there are none."""
         walk, none = self.walks[chosen], (0,) * self.exits
         if cells is None or cells not in walk.steps:
-            return Counts(none, none, none, none), none
+            return Counts(none, none, none), none
         place = len(walk.steps) - 1 - walk.steps[::-1].index(cells)
         return walk.counts[place], walk.unlabelled[place]
 
@@ -1999,15 +1993,15 @@ def check_cascade(claim: Part, report: Report) -> None:
     """The thresholds of all rows, or of each group, follow from the counts along their walks."""
     words = claim.get("procedure", str).split("/")
     shared = words[2] if words[1] == "groups" else None
-    method, bound = (words[3], words[4]) if shared else (words[1], words[2])
+    method = words[3] if shared else words[1]
     front, told = method == "declared-front", "partial-labels" in words
     keys = "kind procedure assumes certified n xi delta claim costs scope drawn tables"
     claim.only(keys + " declared" * front, "graded left_out")
     graded = "graded" in claim.value
-    fits = not graded or (bound != "product" and claim.get("claim", str) == "loss")
+    fits = not graded or claim.get("claim", str) == "loss"
     require(fits, claim.at("graded"), "no such claim is made of graded rows")
     n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
-    groups = [Group.of(part, bound, falling=not front) for part in _tables(claim)]
+    groups = [Group.of(part, falling=not front) for part in _tables(claim)]
     counted = _counted_groups(claim, groups, shared)
     exits, place = groups[0].exits, claim.at("tables")
     require(all(group.exits == exits for group in groups), place, "do not have the same exits")
@@ -2016,14 +2010,13 @@ def check_cascade(claim: Part, report: Report) -> None:
     held = sum(g.n for g in counted) + _left_out(claim, groups, shared, report)
     require(held == n, claim.at("n"), "is not that of the tables")
     costs = _costs(claim, exits)
+    tests = [StepTest(n, xi, level)]
     if front:
-        ends = [_along_front(claim, groups[0], StepTest(bound, n, xi, level))]
-    elif method == "greedy":
-        ends = [_greedy(groups[0], bound, xi, level)]
+        ends = [_along_front(claim, groups[0], tests[0])]
     else:
         level = _own_level(claim, level, len(groups)) if shared == "own" else level
         level = _walk_level(level, exits, xi)
-        tests = [StepTest(bound, group.n, xi, level) for group in groups]
+        tests = [StepTest(group.n, xi, level) for group in groups]
         if shared == "own":
             pairs = zip(groups, tests, strict=True)
             ends = [decide([group], [test], xi, costs, [group]) for group, test in pairs]
@@ -2037,8 +2030,7 @@ def check_cascade(claim: Part, report: Report) -> None:
         _require_no_worse(counted, ends[: len(counted)], costs)
         require(len(set(ends)) == 1, place, "differ")
         _require_parts(groups, counted, ends[0])
-    certified = any(end[0] is not None for end in ends) and method != "greedy"
-    claim.equals("certified", certified)
+    claim.equals("certified", any(end[0] is not None for end in ends))
     differ = _differs(claim, groups, ends)
     partial = [group.partial for group in groups]
     fits = all(partial) or not any(partial)
@@ -2046,7 +2038,7 @@ def check_cascade(claim: Part, report: Report) -> None:
         fits = fits and any(group.part.part("labels").count("unlabelled") for group in groups)
     fits = fits and (shared is not None or partial[0] == told)
     require(fits, place, "labels of all groups, with one that is missing, or of none")
-    _say_cascade(report, bound, partial=any(partial) and not differ, front=front, differ=differ)
+    _say_cascade(report, tests, partial=any(partial) and not differ, front=front, differ=differ)
 
 
 def _left_out(claim: Part, groups: Sequence[Group], shared: str | None, report: Report) -> int:
@@ -2097,10 +2089,11 @@ def _walk_level(delta: Decimal, exits: int, xi: float) -> Decimal:
     return delta / walks / steps
 
 
-def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool, differ: bool) -> None:
-    inexact = " (the exact region in double precision, from above)" * (bound == "exact")
+def _say_cascade(
+    report: Report, tests: Sequence[StepTest], *, partial: bool, front: bool, differ: bool
+) -> None:
     report.checked += [
-        f"that every step of every walk passes, and the one after it does not{inexact}",
+        f"that every step of every walk passes, and the one after it does not{by_region(tests)}",
         "thresholds, and the choice among walks",
     ]
     report.trusted += ["the counts along the walks, and that nothing changes between their steps"]
@@ -2165,29 +2158,6 @@ def _require_one_sample(walk: Walk) -> None:
                 require(fits, walk.place, f"the counts of exit {m} are not those of one sample")
 
 
-def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
-    """The paper's choice, one exit after the other, which carries no proof."""
-    exits, chosen = group.exits, list[int]()
-    require(len(group.walks) == exits, group.part.at("walks"), "not one for each exit")
-    for m, walk in enumerate(group.walks):
-        rest = (JOINT_TOP + 1,) * (exits - m - 1)
-        path = Route((*chosen, cell, *rest) for cell in range(JOINT_TOP, -1, -1))
-        level = delta if bound == "product" else delta / exits
-        test = StepTest(bound, group.n, xi, level, m + 1)
-        places = walk.along(path)
-        falls = places[0] == 0 and all(one < two for one, two in pairwise(places))
-        require(falls, walk.place, "does not fall from the top")
-        end = places[-1] - 1
-        if places[-1] == JOINT_TOP and test.may_pass(walk.counts[-1]):
-            end = JOINT_TOP
-        else:
-            test.require([], [walk.counts[-1]], walk.place)
-        _require_prefix(test, walk, places, end)
-        chosen.append(JOINT_TOP - end if end >= 0 else JOINT_TOP + 1)
-    taken = [m for m, cell in enumerate(chosen) if cell <= JOINT_TOP]
-    return tuple(chosen), taken[-1] if taken else 0
-
-
 # Of a candidate to replace an old model: lost are the rows on which only the old one is right, or
 # what is missing could show that; gained those on which only the new one is.
 COMPARED = "equal only_new only_old neither unlabelled may_lose may_gain"
@@ -2230,28 +2200,26 @@ def check_replacement(claim: Part, report: Report) -> None:
     require(leave_out or not any(left), place, "no group was to be left out")
     if leave_out:
         _require_small(claim, left, sizes, level, report)
-    passed, by_region = [], []
-    for part, one, size, gone in zip(tables, held, sizes, left, strict=True):
+    passed, tests = [], [StepTest(size, xi, level) for size in sizes]
+    for part, one, test, gone in zip(tables, held, tests, left, strict=True):
         part.only("group counts passed left_out")
         stored = part.integers("passed")
         require_rising(stored, 0, models - 1, part.at("passed"))
         if gone:
             require(not stored, part.at("passed"), "the group was left out")
             continue
-        test = StepTest("exact", size, xi, level)
-        by_region.append(test._is_exact)
         for m in range(len(one.cells)):
             lost = sum(one.columns[name][m] for name in LOST)
             gained = one.columns["only_new"][m]
-            seen = Counts((size,), (lost + gained,), (lost,), (gained,))
+            seen = Counts((test.n,), (lost,), (gained,))
             right = test.may_pass(seen) if m in stored else test.may_fail(seen)
             require(right, part.at("passed"), f"candidate {m} does not follow from its counts")
         require(bool(one.cells) or not stored, part.at("passed"), "nothing was compared")
         passed.append(set(stored))
     passing = set.union(*passed) if own else set.intersection(*passed)
     claim.equals("certified", len(passing) == models)
-    region = " (the exact region in double precision, from above)" * any(by_region)
-    report.checked += [f"which candidates pass{region}"]
+    asked = [test for test, gone in zip(tests, left, strict=True) if not gone]
+    report.checked += [f"which candidates pass{by_region(asked)}"]
     report.trusted += ["the counts of each candidate"]
 
 
@@ -2317,7 +2285,6 @@ def _equal_looks(claim: Part, n: int) -> int:
 
 # ----------------------------------------------------------------------------------- 5. The whole
 
-BOUNDS = ("exact", "pair", "product")
 PROCEDURES: dict[str, str] = {
     **{name: name.split("/")[0] for name in THRESHOLDS},
     "calibration/clopper-pearson/1": "calibration",
@@ -2330,18 +2297,16 @@ PROCEDURES: dict[str, str] = {
     "bundle/union-bound/1": "bundle",
     "replacement/paired/1": "replacement",
     "drives/fixed-sequence/1": "drives",
+    "cascade/declared-front/1": "cascade",
     **{
-        f"cascade/{method}/{bound}/{version}": "cascade"
-        for method in ("two-models", "seven-paths", "declared-front", "greedy")
-        for bound in BOUNDS
-        for version in ("1", "partial-labels/1")
-        if version == "1" or method in ("two-models", "seven-paths")
-    },
-    **{
-        f"cascade/groups/{shared}/{method}/{bound}/1": "cascade"
-        for shared in ("common", "own")
+        f"cascade/{way}": "cascade"
         for method in ("two-models", "seven-paths")
-        for bound in BOUNDS
+        for way in (
+            f"{method}/1",
+            f"{method}/partial-labels/1",
+            f"groups/common/{method}/1",
+            f"groups/own/{method}/1",
+        )
     },
 }
 CHECKS: dict[str, Callable[[Part, Report], None]] = {

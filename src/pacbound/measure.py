@@ -14,13 +14,14 @@ class Sample:
     """What one sample came to.
 
     `certified` is False for a refusal; `value` is the measure; `thresholds` has one for each exit,
-    none for a calibration; `bound` is the one that was used.
+    none for a calibration; `coarse` where a quicker test
+    stood in for the one that certifies.
     """
 
     certified: bool
     value: float
     thresholds: tuple[float, ...]
-    bound: str = "exact"
+    coarse: bool = False
 
 
 def all_rows(tally: Tally) -> int:

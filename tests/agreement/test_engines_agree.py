@@ -251,7 +251,7 @@ def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engin
         "label": "gaps",
     }
     # The columns are random, and have nothing to do with each other.
-    asked: Any = {"xi": 0.3, "delta": 0.05, "bound": "pair", "unrelated_labels": True}
+    asked: Any = {"xi": 0.3, "delta": 0.05, "unrelated_labels": True}
     counted = certify_cascade(data=table(TABLE), **named, **asked)
     scores, predictions = (
         np.column_stack([NASTY, NASTY[::-1]]),
@@ -291,9 +291,9 @@ def test_every_engine_and_a_file_refuse_labels_of_other_rows(table: Engine) -> N
     right = TABLE.append_column("told", TABLE["slow"])
     rolled = TABLE.append_column("told", pa.array(np.roll(SLOW, 1)))
     named: Any = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "told"}
-    certify_cascade(data=table(right), **named, xi=0.3, delta=0.05, bound="pair")
+    certify_cascade(data=table(right), **named, xi=0.3, delta=0.05)
     with pytest.raises(InvalidValueError, match=r"told and the slow model \(slow\) match in"):
-        certify_cascade(data=table(rolled), **named, xi=0.3, delta=0.05, bound="pair")
+        certify_cascade(data=table(rolled), **named, xi=0.3, delta=0.05)
 
 
 def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:

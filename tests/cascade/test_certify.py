@@ -24,13 +24,10 @@ from pacbound.errors import (
     PacboundError,
     RepeatedSourceError,
 )
-from pacbound.procedures.cascade import Bound
 from pacbound.stats.paired import labels_needed_by_walk
 
 Array = NDArray[Any]
 Rows = tuple[Array, Array, Array]
-
-BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
 
 
 def drawn(seed: int, n: int, models: int) -> Rows:
@@ -119,18 +116,6 @@ def test_parts_that_are_counted_apart_and_added_give_the_same_claim(models: int)
         parts[0] + parts[0]
 
 
-def test_with_two_models_the_method_makes_no_difference() -> None:
-    rows = drawn(5, 1500, 2)
-    one, other = (
-        certify_cascade(*rows, xi=0.05, delta=0.05, costs=(1, 5), method=m)
-        for m in ("paths", "greedy")
-    )
-    assert one.claim_digest == other.claim_digest
-    assert other.certified
-    zero = certify_cascade(*rows, xi=0.0, delta=0.05, method="greedy")
-    assert zero.claim_digest == certify_cascade(*rows, xi=0.0, delta=0.05).claim_digest
-
-
 def test_a_column_of_confidences_may_be_flat() -> None:
     scores, predictions, labels = drawn(6, 900, 2)
     one, other = (
@@ -168,14 +153,11 @@ def test_predicting_a_class_that_no_label_has_is_a_mistake_like_any_other() -> N
 
 
 @pytest.mark.parametrize("models", [2, 3])
-@pytest.mark.parametrize("bound", BOUNDS)
-def test_too_few_labels_are_refused_and_as_many_as_asked_for_pass(
-    models: int, bound: Bound
-) -> None:
+def test_too_few_labels_are_refused_and_as_many_as_asked_for_pass(models: int) -> None:
     def certified(n: int) -> Any:
         scores = np.random.default_rng(9).random((n, models - 1))
         return certify_cascade(
-            scores, np.zeros((n, models), dtype=int), np.zeros(n), xi=0.05, delta=0.05, bound=bound
+            scores, np.zeros((n, models), dtype=int), np.zeros(n), xi=0.05, delta=0.05
         )
 
     few = certified(30)
@@ -187,10 +169,9 @@ def test_too_few_labels_are_refused_and_as_many_as_asked_for_pass(
     enough = certified(few.refusal.needed)
     assert enough.certified
     assert enough.thresholds.tolist() == [0.0] * (models - 1)
-    if bound != "product":
-        level = 0.05 if models == 2 else 0.05 / 7
-        assert few.refusal.needed == labels_needed_by_walk(0.05, delta=level, bound=bound)
-        assert not certified(few.refusal.needed - 1).certified
+    level = 0.05 if models == 2 else 0.05 / 7
+    assert few.refusal.needed == labels_needed_by_walk(0.05, delta=level)
+    assert not certified(few.refusal.needed - 1).certified
 
 
 @pytest.mark.parametrize("models", [2, 3])
@@ -336,9 +317,6 @@ GOOD: dict[str, Any] = {
         ({"delta": 1}, "delta=1"),
         ({"delta": -0.5}, "delta=-0.5"),
         ({"delta": np.nan}, "delta is NaN"),
-        ({"bound": "paper"}, "bound='paper'"),
-        ({"method": "walk"}, "method='walk'"),
-        ({"method": "greedy", "xi": 0.0}, "greedy.*xi=0"),
         ({"confidence": np.full(100, 0.5)}, "not a cascade"),
         ({"confidence": np.full((100, 3), 0.5)}, "not a cascade"),
         ({"confidence": np.full((99, 2), 0.5)}, "confidence has 99"),
@@ -435,11 +413,8 @@ def holds(document: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("models", [2, 3])
-@pytest.mark.parametrize("bound", BOUNDS)
-def test_a_walk_that_does_not_begin_at_its_declared_beginning_does_not_hold(
-    models: int, bound: Bound
-) -> None:
-    document = certify_cascade(*drawn(12, 3000, models), xi=0.05, delta=0.05, bound=bound).to_dict()
+def test_a_walk_that_does_not_begin_at_its_declared_beginning_does_not_hold(models: int) -> None:
+    document = certify_cascade(*drawn(12, 3000, models), xi=0.05, delta=0.05).to_dict()
     document = json.loads(json.dumps(document))
     assert holds(forged(document, lambda claim: None))
     for place in range(len(document["claim"]["tables"][0]["walks"])):
@@ -490,12 +465,11 @@ def test_steps_of_ones_own_choice_do_not_hold_where_no_loss_is_allowed() -> None
 
 
 @pytest.mark.parametrize("models", [2, 3, 4])
-@pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("xi", [0.0, 0.05])
 def test_a_certificate_survives_its_file_and_verifies(
-    models: int, bound: Bound, xi: float, tmp_path: Path
+    models: int, xi: float, tmp_path: Path
 ) -> None:
-    certificate = certify_cascade(*drawn(15, 1500, models), xi=xi, delta=0.05, bound=bound)
+    certificate = certify_cascade(*drawn(15, 1500, models), xi=xi, delta=0.05)
     certificate.save(tmp_path / "c.json")
     again = load_certificate(tmp_path / "c.json")
     assert again.verify()

@@ -49,7 +49,7 @@ def rows() -> Rows:
 
 @pytest.fixture(scope="module")
 def design(rows: Rows) -> CascadeDesign:
-    return design_cascade(**rows, costs=COSTS, xi=0.05, delta=0.05, bound="pair", seed=3)
+    return design_cascade(**rows, costs=COSTS, xi=0.05, delta=0.05, seed=3)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -57,7 +57,7 @@ def test_rows_that_are_looked_at_in_blocks_give_the_same_design(
     monkeypatch: pytest.MonkeyPatch, rows: Rows, kind: type
 ) -> None:
     given = {**rows, "confidence": rows["confidence"].astype(kind), "label": rows["label"] * 1.0}
-    options: Rows = {"costs": COSTS, "xi": 0.05, "delta": 0.05, "bound": "pair", "seed": 0}
+    options: Rows = {"costs": COSTS, "xi": 0.05, "delta": 0.05, "seed": 0}
     whole = design_cascade(**given, **options)
     monkeypatch.setattr(columns, "BLOCK", 100)
     parts = design_cascade(**given, **options)
@@ -95,7 +95,7 @@ def test_fold_and_rest_are_disjoint_and_the_rest_is_what_is_certified(
         prediction=rows["prediction"][rest][:, list(design.models)],
         label=rows["label"][rest],
     )
-    again = certify_declared(tally, certificate.declared, xi=0.05, delta=0.05, bound="pair")
+    again = certify_declared(tally, certificate.declared, xi=0.05, delta=0.05)
     assert again.claim_digest == certificate.claim_digest
     assert certificate.provenance.sources
     assert tally.sources >= set(certificate.provenance.sources)
@@ -110,7 +110,7 @@ def test_rows_outside_of_the_fold_have_no_part_in_the_choice(
     for column in changed.values():
         column[rest] = column[shuffled]
     changed["confidence"][rest] = changed["confidence"][rest][:, ::-1]
-    other = design_cascade(**changed, costs=COSTS, xi=0.05, delta=0.05, bound="pair", seed=3)
+    other = design_cascade(**changed, costs=COSTS, xi=0.05, delta=0.05, seed=3)
     assert other.models == design.models
     assert other.tried == design.tried
     assert other.certificate.declared is not None
@@ -140,7 +140,6 @@ def test_labels_are_needed_only_where_predictions_differ(design: CascadeDesign, 
         costs=COSTS,
         xi=0.05,
         delta=0.05,
-        bound="pair",
         seed=3,
     )
     assert needed.mean() < 0.7
@@ -168,7 +167,6 @@ def test_a_label_missing_beside_the_fold_is_named_by_its_row(
             costs=COSTS,
             xi=0.05,
             delta=0.05,
-            bound="pair",
             seed=3,
         )
 
@@ -185,7 +183,7 @@ def test_a_label_missing_beside_the_fold_is_named_by_its_row(
     ],
 )
 def test_parts_of_the_cascade_can_be_fixed(rows: Rows, given: dict[str, Any], holds: Any) -> None:
-    found = design_cascade(**rows, costs=COSTS, xi=0.05, delta=0.05, bound="pair", **given)
+    found = design_cascade(**rows, costs=COSTS, xi=0.05, delta=0.05, **given)
     assert holds(found.models)
     assert all(holds(each.models) for each in found.tried)
     assert found.certificate.certified
@@ -382,7 +380,6 @@ def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
         ({"seed": 0.5}, InvalidTypeError, "seed=0.5 is not a seed"),
         ({"xi": 1.0}, InvalidValueError, "xi=1.0 is not a rate"),
         ({"delta": 0.0}, InvalidValueError, "not a failure probability"),
-        ({"bound": "greedy"}, InvalidValueError, "bound='greedy' is not known"),
         ({"label": None}, InvalidTypeError, "label is missing"),
         ({"prediction": None}, InvalidTypeError, "prediction is missing"),
         ({"clusters": [0]}, InvalidTypeError, "no argument 'clusters'.*keep one of each first"),
@@ -448,7 +445,6 @@ def test_a_design_whose_last_exit_takes_all_says_that_it_replaces_the_slow_model
         costs=[1, 4, 20],
         xi=0.05,
         delta=0.05,
-        bound="pair",
     )
     assert found.models == (0, 1, 2)
     assert found.certificate.thresholds[0] > found.certificate.thresholds[1] == 0
@@ -466,7 +462,6 @@ def test_a_model_that_is_never_right_is_not_chosen(rows: Rows) -> None:
         costs=COSTS,
         xi=0.05,
         delta=0.05,
-        bound="pair",
     )
     assert 0 not in found.models
 
@@ -490,9 +485,7 @@ def test_classes_of_another_spelling_are_refused(rows: Rows) -> None:
 @pytest.mark.parametrize("n", [2, 3, 10, 200])
 def test_few_rows_are_designed_and_refused_without_a_fuss(rows: Rows, n: int, xi: float) -> None:
     few = {name: column[:n] for name, column in rows.items()}
-    found = design_cascade(
-        **few, costs=COSTS, xi=xi, delta=0.01, last=3, bound="pair", unseen_labels=1.0
-    )
+    found = design_cascade(**few, costs=COSTS, xi=xi, delta=0.01, last=3, unseen_labels=1.0)
     assert found.certificate.n == n - max(1, round(0.2 * n))
     assert found.certificate.verify()
     if not found.certificate.certified:
@@ -546,7 +539,6 @@ def test_files_give_the_design_of_the_arrays(
             costs=COSTS,
             xi=0.05,
             delta=0.05,
-            bound="pair",
             seed=3,
             last="p3",
             progress=shares.append,
@@ -687,7 +679,6 @@ def test_two_models_lose_nothing_much_by_the_fold(rows: Rows) -> None:
         costs=[4, 20],
         xi=0.05,
         delta=0.05,
-        bound="pair",
     )
     plain = certify_cascade(
         rows["confidence"][:, 1],
@@ -695,7 +686,6 @@ def test_two_models_lose_nothing_much_by_the_fold(rows: Rows) -> None:
         rows["label"],
         xi=0.05,
         delta=0.05,
-        bound="pair",
     )
     assert found.models == (0, 1)
     assert found.certificate.exit_rates[0] > plain.exit_rates[0] - 0.1
@@ -710,7 +700,7 @@ def _graded(rows: int) -> tuple[Any, Any]:
 
 def test_graded_models_are_chosen_and_certified_by_coins_of_other_rows() -> None:
     confidence, quality = _graded(1500)
-    asked: dict[str, Any] = {"costs": [1, 4, 20], "xi": 0.05, "delta": 0.01, "bound": "pair"}
+    asked: dict[str, Any] = {"costs": [1, 4, 20], "xi": 0.05, "delta": 0.01}
     design = design_cascade(
         confidence, quality=quality, last=2, graded_by="people", **asked, seed=0
     )
@@ -729,7 +719,7 @@ def test_graded_models_are_chosen_and_certified_by_coins_of_other_rows() -> None
         seed=0,
     )
     assert made.declared is not None
-    again = certify_declared(tally, made.declared, xi=0.05, delta=0.01, bound="pair")
+    again = certify_declared(tally, made.declared, xi=0.05, delta=0.01)
     assert again.counts_digest != made.counts_digest  # what coins know rows by is part of it
     for here, there in zip(made.tables[0].walks, again.tables[0].walks, strict=True):
         assert np.array_equal(here.only_slow, there.only_slow)

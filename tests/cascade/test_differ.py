@@ -95,7 +95,7 @@ def test_groups_and_more_models_follow_the_claim(xi: float, exits: int, groups: 
     rng = np.random.default_rng(8)
     scores, predictions = rng.random((500, exits)), np.zeros((500, exits + 1), dtype=int)
     predictions[:, :exits][rng.random((500, exits)) > scores**0.3] = 1
-    options: dict[str, Any] = {"xi": xi, "delta": 0.1, "bound": "pair"}
+    options: dict[str, Any] = {"xi": xi, "delta": 0.1}
     if groups is not None:
         options |= {"groups": np.arange(500) % 2, "group_thresholds": groups}
     found = certify_cascade(scores, predictions, claim="differ", **options)
@@ -116,18 +116,6 @@ def test_rows_that_all_agree_can_be_claimed_to_differ_rarely() -> None:
     assert "10 rows cannot certify 5 %, even if no answer differs" in few.summary()
     assert few.refusal is not None
     assert few.refusal.needed == 59
-
-
-def test_a_greedy_choice_is_not_for_it() -> None:
-    with pytest.raises(InvalidValueError, match="claim='differ' takes none"):
-        certify_cascade(
-            np.full((50, 2), 0.5),
-            np.tile([1, 2, 3], (50, 1)),
-            xi=0.1,
-            delta=0.1,
-            method="greedy",
-            claim="differ",
-        )
 
 
 def test_a_design_does_not_make_it(rows: tuple[Array, Array]) -> None:

@@ -25,7 +25,7 @@ TIMES = np.where(NIGHT, "night", "day")
 FAST = np.where(RNG.random(N) < SCORES ** np.where(NIGHT, 1.0, 0.3), LABELS, (LABELS + 1) % 3)
 SLOW = np.where(RNG.random(N) < 0.95, LABELS, (LABELS + 2) % 3)
 ANSWERS = np.column_stack([FAST, SLOW])
-ASKED: dict[str, Any] = {"xi": 0.08, "delta": 0.05, "bound": "pair"}
+ASKED: dict[str, Any] = {"xi": 0.08, "delta": 0.05}
 
 
 def certified(groups: Any = TIMES, **options: Any) -> CascadeCertificate:
@@ -47,11 +47,10 @@ def test_the_worst_group_decides_for_all() -> None:
     assert common[0] == alone["night"]
 
 
-@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
 @pytest.mark.parametrize("shared", ["common", "own"])
 @pytest.mark.parametrize("xi", [0.0, 0.08])
-def test_one_group_is_no_groups(bound: str, shared: str, xi: float) -> None:
-    options = {"bound": bound, "xi": xi}
+def test_one_group_is_no_groups(shared: str, xi: float) -> None:
+    options = {"xi": xi}
     one = certified(np.full(N, 7), **options, group_thresholds=shared)
     none = certify_cascade(SCORES, ANSWERS, LABELS, **{**ASKED, **options})
     assert one.groups["7"].thresholds.tolist() == none.thresholds.tolist()
@@ -97,7 +96,7 @@ def test_a_small_group_is_named_and_refuses_common_thresholds_but_not_own_ones()
     assert common.thresholds == np.inf
     assert common.refusal is not None
     assert "'dawn', of 10 rows" in common.summary()
-    assert common.refusal.needed == 39
+    assert common.refusal.needed == 36
     assert own.certified
     assert own.refused_groups == ("dawn",)
     assert "'dawn': 10 rows, never exit early" in own.summary()
@@ -115,7 +114,6 @@ def test_a_small_group_is_named_and_refuses_common_thresholds_but_not_own_ones()
         ({"all rows": NIGHT}, {}, InvalidValueError, "kept for all rows together"),
         ({"a": NIGHT}, {"group_thresholds": "own"}, InvalidValueError, "do not overlap"),
         (TIMES, {"group_thresholds": "mine"}, InvalidValueError, "'common' or 'own'"),
-        (TIMES, {"method": "greedy"}, InvalidValueError, "takes no groups"),
         (None, {"group_thresholds": "own"}, InvalidValueError, "there are none"),
         (np.arange(N), {}, InvalidValueError, "1,200 groups of 1,200 rows"),
     ],
@@ -127,9 +125,8 @@ def test_groups_that_cannot_be_say_why(
         certified(groups, **options)
 
 
-@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
-def test_a_group_without_rows_is_a_refusal_that_verifies(bound: str, tmp_path: Path) -> None:
-    certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)}, bound=bound)
+def test_a_group_without_rows_is_a_refusal_that_verifies(tmp_path: Path) -> None:
+    certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)})
     assert not certificate.certified
     assert certificate.refusal is not None
     assert "\nGroup 'never', of 0 rows" in certificate.summary()

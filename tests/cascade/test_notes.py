@@ -29,7 +29,7 @@ def _rows(order: int = 1) -> dict[str, Any]:
 
 
 def _certified(order: int, **options: Any) -> Any:
-    return certify_cascade(**_rows(order), xi=0.05, delta=0.05, bound="pair", **options)
+    return certify_cascade(**_rows(order), xi=0.05, delta=0.05, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"groups": np.arange(N) % 2}])

@@ -113,12 +113,6 @@ def test_a_cascade_runs_on_a_certificate_without_labels(tmp_path: Path) -> None:
     assert exits.tolist() == [0, 1]
 
 
-def test_a_greedy_choice_takes_no_partial_labels() -> None:
-    scores, predictions = np.full((50, 2), 0.5), np.tile([1, 2, 3], (50, 1))
-    with pytest.raises(InvalidValueError, match=r"greedy.*label them"):
-        certify_cascade(scores, predictions, xi=0.1, delta=0.1, method="greedy")
-
-
 def test_a_few_labels_that_match_nothing_are_refused_and_none_are_not() -> None:
     scores, predictions = np.linspace(0, 1, 100), np.tile([1, 2], (100, 1))
     labels = np.array([None] * 99 + ["two"], dtype=object)

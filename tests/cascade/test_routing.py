@@ -206,7 +206,7 @@ def _certificate(rows: int, xi: float) -> tuple[CascadeCertificate, list[Array]]
         prediction=np.column_stack([fast, slow]),
         label=labels,
     )
-    return certify_cascade(data=tally, xi=xi, delta=0.05, bound="pair"), tables
+    return certify_cascade(data=tally, xi=xi, delta=0.05), tables
 
 
 def test_the_cascade_of_a_certificate_exits_exactly_as_often_as_the_certificate_counted() -> None:

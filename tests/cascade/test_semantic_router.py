@@ -97,7 +97,7 @@ def certificate(tmp_path: Path) -> Path:
     slow = rng.integers(0, 5, size=2000)
     fast = np.where(means > -0.4, slow, (slow + 1) % 5)
     certified = certify_cascade(
-        np.exp(means), np.column_stack([fast, slow]), slow, xi=0.02, delta=0.01, bound="pair"
+        np.exp(means), np.column_stack([fast, slow]), slow, xi=0.02, delta=0.01
     )
     assert certified.certified
     certified.save(tmp_path / "router.json")

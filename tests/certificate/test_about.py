@@ -80,7 +80,6 @@ def _design(about: Any) -> Certificate:
         last=1,
         xi=0.1,
         delta=0.1,
-        bound="pair",
         about=about,
         seed=0,
     ).certificate
@@ -96,10 +95,10 @@ VERBS: dict[str, Callable[[Any], Certificate]] = {
     ),
     "certify_shield": lambda about: certify_shield(SCORES, ~RIGHT, xi=0.1, delta=0.1, about=about),
     "certify_cascade": lambda about: certify_cascade(
-        SCORES, TWO, RIGHT, xi=0.1, delta=0.1, bound="pair", about=about
+        SCORES, TWO, RIGHT, xi=0.1, delta=0.1, about=about
     ),
     "certify_cascade in groups": lambda about: certify_cascade(
-        SCORES, TWO, RIGHT, xi=0.1, delta=0.1, bound="pair", groups=TWO[:, 0], about=about
+        SCORES, TWO, RIGHT, xi=0.1, delta=0.1, groups=TWO[:, 0], about=about
     ),
     "design_cascade": _design,
     "answer_batch": _batch,

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import PACCalibrator, Tally, calibrate, certify_cascade, documents
-from pacbound.cascade import Cascade
+from pacbound import PACCalibrator, Tally, calibrate, documents
 from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError, InvalidValueError
 
@@ -82,19 +81,6 @@ def test_a_changed_certificate_shows_no_bins_and_says_that_it_was_changed() -> N
     for name in ("bins", "tables"):
         with pytest.raises(CertificateError, match="Do not use it"):
             getattr(certificate, name)
-
-
-def test_thresholds_without_a_proof_are_not_run_as_if_they_had_one() -> None:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, size=400)
-    predictions = np.where(rng.random((400, 3)) < [0.8, 0.85, 0.9], labels[:, None], 3)
-    greedy = certify_cascade(
-        rng.random((400, 2)), predictions, labels, xi=0.2, delta=0.1, method="greedy"
-    )
-    models = [lambda rows: np.full((len(rows), 4), 0.25)] * 3
-    with pytest.raises(InvalidValueError, match=r"no proof.*pass certificate\.thresholds"):
-        Cascade(models, greedy)
-    Cascade(models, greedy.thresholds)
 
 
 def test_a_mask_of_other_bytes_counts_as_the_truth_values_it_shows() -> None:

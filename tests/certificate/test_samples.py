@@ -38,7 +38,7 @@ TWO = np.ones((ROWS, 2), dtype=int)
 
 def _design(**named: Any) -> Certificate:
     scores, costs = np.column_stack([SCORES, SCORES]), [1, 9]
-    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1, "bound": "pair", "last": 1, "seed": 0}
+    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1, "last": 1, "seed": 0}
     asked |= named
     return design_cascade(scores, TWO, TWO[:, 0], costs=costs, **asked).certificate
 

@@ -35,7 +35,7 @@ def mended(certificate: Certificate, change: Callable[[dict[str, Any]], Any]) ->
 
 
 def cascade() -> CascadeCertificate:
-    return certify_cascade(data=cascade_tally(600), xi=0.1, delta=0.05, bound="pair")
+    return certify_cascade(data=cascade_tally(600), xi=0.05, delta=0.05)
 
 
 def lowered(claim: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ def test_a_certified_cascade_of_two_models_that_never_exits_is_not_verified() ->
 
 
 def test_a_certified_cascade_of_three_models_that_never_exits_is_refused() -> None:
-    certificate = certify_cascade(data=three_models(600), xi=0.1, delta=0.05, bound="pair")
+    certificate = certify_cascade(data=three_models(600), xi=0.1, delta=0.05)
     with pytest.raises(CertificateError, match=r"\+inf: expected it only where"):
         mended(certificate, lambda claim: claim["tables"][0].update(thresholds=["+inf", 0.5]))
 
@@ -229,9 +229,7 @@ def test_a_changed_certificate_says_so_wherever_it_is_shown(certificate: Certifi
 
 
 def test_numbers_are_shown_in_all_their_digits() -> None:
-    certificate = certify_cascade(
-        data=cascade_tally(600), xi=0.1200000449, delta=0.0500000001, bound="pair"
-    )
+    certificate = certify_cascade(data=cascade_tally(600), xi=0.1200000449, delta=0.0500000001)
     assert "xi 12.01 %, delta 5.01 %" in certificate.summary()
     assert "probability at least 94.99 %" in certificate.summary()
     shield = certify_shield(
@@ -325,7 +323,7 @@ def test_empty_tables_cannot_ask_for_more_memory_than_a_file_may() -> None:
 
 
 def test_more_exits_than_are_ever_counted_are_refused() -> None:
-    certificate = certify_cascade(data=three_models(600), xi=0.1, delta=0.05, bound="pair")
+    certificate = certify_cascade(data=three_models(600), xi=0.1, delta=0.05)
 
     def widen(claim: dict[str, Any]) -> None:
         table = claim["tables"][0]

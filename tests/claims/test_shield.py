@@ -147,7 +147,7 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
         ({"score": [0.1], "unsafe": None}, "unsafe is missing"),
         ({"score": [0.1], "unsafe": [0], "bound": "product"}, "needs final_score"),
         ({"score": [0.1], "unsafe": [0], "final_score": [0.1]}, "goes with bound='product'"),
-        ({"score": [0.1], "unsafe": [0], "bound": "pair"}, "bound='pair' is not known"),
+        ({"score": [0.1], "unsafe": [0]}, "bound='pair' is not known"),
         ({"score": [0.1], "unsafe": [0], "rate": "some"}, "rate='some' is not known"),
         ({"score": TALLY, "unsafe": [0]}, "pass it as data="),
         ({"data": TALLY, "unsafe": [0]}, "beside a Tally, which is already counted"),

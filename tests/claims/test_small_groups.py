@@ -228,22 +228,21 @@ LABEL = np.zeros(N, dtype=int)
 
 
 def cascade(rows: Any = slice(None), **more: Any) -> Any:
-    asked = {"xi": 0.1, "delta": 0.05, "bound": "pair", "small_groups": "leave-out", **more}
+    asked = {"xi": 0.1, "delta": 0.05, "small_groups": "leave-out", **more}
     groups = asked.pop("groups", SITE[rows])
     models = asked.pop("models", MODELS)
     return certify_cascade(SCORE[rows], models[rows], LABEL[rows], groups=groups, **asked)
 
 
-@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
-def test_a_cascade_leaves_small_groups_to_the_slow_model(bound: str) -> None:
-    refused = cascade(small_groups="refuse", bound=bound)
+def test_a_cascade_leaves_small_groups_to_the_slow_model() -> None:
+    refused = cascade(small_groups="refuse")
     assert not refused.certified
-    certificate = cascade(bound=bound)
+    certificate = cascade()
     assert certificate.certified
     assert certificate.left_out == certificate.refused_groups == SMALL
     assert both_verifiers(certificate) == [True, True]
     large = ~np.isin(SITE, SMALL)
-    alone = cascade(large, bound=bound, small_groups="refuse")
+    alone = cascade(large, small_groups="refuse")
     for name, limits in certificate.thresholds.items():
         expected = [np.inf] if name in SMALL else alone.thresholds
         assert np.array_equal(limits, expected)

@@ -71,7 +71,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         (
             *("design", ROWS, "--confidence", "c1,c", "--prediction", "small,large"),
             *("--label", "y", "--costs", "1,9", "--xi", "0.2", "--delta", "0.1"),
-            *("--bound", "pair"),
         ),
         0,
     ),

@@ -24,13 +24,13 @@ CERTIFY = {
     "calibrate": "calibrate rows.csv --confidence c --correct ok --delta 0.05",
     "abstain": "abstain rows.csv --confidence c --correct ok --xi 0.3 --delta 0.05",
     "cascade": "cascade rows.csv --confidence c --prediction fast,slow --label y --xi 0.2 "
-    "--delta 0.05 --bound pair",
+    "--delta 0.05",
     "recall": "recall rows.csv --score c --positive ok --target 0.8 --delta 0.05",
     "shield": "shield rows.csv --score c --unsafe bad --xi 0.3 --delta 0.05",
     "design": "design rows.csv --confidence c,d --prediction fast,slow --label y --costs 1,9 "
-    "--last slow --xi 0.3 --delta 0.05 --bound pair",
+    "--last slow --xi 0.3 --delta 0.05",
     "label": "label rows.csv --confidence c --prediction fast,slow --label y --session s.json "
-    "--xi 0.2 --delta 0.05 --bound pair",
+    "--xi 0.2 --delta 0.05",
     "certify": "certify shield tally.json --xi 0.3 --delta 0.05",
 }
 REFUSED = {

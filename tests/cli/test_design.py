@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 COSTS = [1.0, 3.0, 20.0]
 COLUMNS = ("--confidence", "c1,c2,c3", "--prediction", "small,medium,large", "--label", "y")
-CLAIM = ("--costs", "1,3,20", "--xi", 0.05, "--delta", 0.05, "--bound", "pair")
+CLAIM = ("--costs", "1,3,20", "--xi", 0.05, "--delta", 0.05)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -51,7 +51,7 @@ def table(tmp_path: Path) -> Path:
 def test_the_design_from_a_file_is_that_of_the_arrays(pacbound: Run, tmp_path: Path) -> None:
     arrays = write(tmp_path / "rows.csv", 0)
     done = pacbound("design", "rows.csv", *COLUMNS, *CLAIM, "--seed", 5, "-o", "cascade.json")
-    expected = design_cascade(**arrays, costs=COSTS, xi=0.05, delta=0.05, bound="pair", seed=5)
+    expected = design_cascade(**arrays, costs=COSTS, xi=0.05, delta=0.05, seed=5)
     loaded = load_certificate(tmp_path / "cascade.json")
     assert loaded.claim_digest == expected.certificate.claim_digest
     names = np.array(["small", "medium", "large"])[list(expected.models)]
@@ -178,8 +178,6 @@ def test_costs_that_cannot_be_bounded_say_why(pacbound: Run, table: Path, tmp_pa
     done = pacbound("cost", "changed.json", "--delta", 0.01, code=1)
     assert "It is not used" in done.stderr
     two = ("--confidence", "c1", "--prediction", "small,large", "--label", "y")
-    pacbound(
-        "cascade", table, *two, "--xi", 0.05, "--delta", 0.05, "--bound", "pair", "-o", "plain.json"
-    )
+    pacbound("cascade", table, *two, "--xi", 0.05, "--delta", 0.05, "-o", "plain.json")
     done = pacbound("cost", "plain.json", "new.csv", "--delta", 0.01, code=2)
     assert "has no costs" in done.stderr

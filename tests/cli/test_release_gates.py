@@ -34,7 +34,7 @@ def _cascade(xi: float, **options: Any) -> Any:
     confidence, slow = np.linspace(0, 1, ROWS), np.arange(ROWS) % 5
     fast = np.where(confidence > 0.2, slow, (slow + 1) % 5)
     answers = np.column_stack([fast, slow])
-    return certify_cascade(confidence, answers, slow, xi=xi, delta=0.01, bound="pair", **options)
+    return certify_cascade(confidence, answers, slow, xi=xi, delta=0.01, **options)
 
 
 def test_verify_ends_as_the_page_says(tmp_path: Path, pacbound: Run) -> None:

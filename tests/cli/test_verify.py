@@ -17,9 +17,7 @@ def _cascade(rows: int) -> Certificate:
     labels = rng.integers(0, 3, size=rows)
     confidence = rng.random(rows)
     fast = np.where(rng.random(rows) < 0.3 * (1 - confidence), labels + 1, labels)
-    return certify_cascade(
-        confidence, np.column_stack([fast, labels]), labels, xi=0.1, delta=0.05, bound="pair"
-    )
+    return certify_cascade(confidence, np.column_stack([fast, labels]), labels, xi=0.1, delta=0.05)
 
 
 @pytest.fixture

@@ -23,12 +23,12 @@ CERTIFY = {
     "abstention-pool": "abstain --confidence c --correct ok --xi 0.4 --pool pool.csv",
     "cascade": "cascade --confidence c --prediction fast,slow --label y --xi 0.2",
     "cascade-three": "cascade --confidence c,d --prediction fast,middle,slow --label y --xi 0.3 "
-    "--costs 1,2,9 --bound pair",
-    "cascade-unlabelled": "cascade --confidence c --prediction fast,slow --xi 0.3 --bound pair",
+    "--costs 1,2,9",
+    "cascade-unlabelled": "cascade --confidence c --prediction fast,slow --xi 0.3",
     "cascade-groups": "cascade --confidence c --prediction fast,slow --label y --xi 0.3 "
-    "--groups place --bound pair",
+    "--groups place",
     "cascade-own": "cascade --confidence c --prediction fast,slow --label y --xi 0.3 "
-    "--groups place --group-thresholds own --bound pair",
+    "--groups place --group-thresholds own",
     "shield": "shield --score c --unsafe bad --xi 0.5 --horizon 40",
     "shield-product": "shield --score d --unsafe bad --xi 0.6 --bound product --final-score c",
     "shield-among": "shield --score c --unsafe bad --xi 0.6 --rate among-unsafe",

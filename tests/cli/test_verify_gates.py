@@ -44,7 +44,6 @@ def certificates(tmp_path: Path) -> None:
         ~NONE,
         xi=0.02,
         delta=0.01,
-        bound="pair",
         groups=NONE.astype(int),
     ).save(tmp_path / "groups.json")
     certify_together({"s": shield}, delta=0.01).save(tmp_path / "bundle.json")

@@ -32,10 +32,13 @@ from tests.exact_verifier.changes import (
     said_by_verifier,
 )
 from tests.kinds import KINDS
+from tests.kinds.cascade import cascade_tally
+from tests.kinds.random_rows import many
 
 from pacbound import (
     calibrate,
     certify_alarm_range,
+    certify_cascade,
     certify_forks,
     certify_recall,
     certify_together,
@@ -516,3 +519,14 @@ def test_notes_are_read_alike_by_both(notes: Any, fits: bool) -> None:
     document = mended(document)
     assert bool(said_by_package(document)) is not fits
     assert bool(said_by_verifier(document)) is not fits
+
+
+def test_the_exact_region_is_named_only_where_it_decides() -> None:
+    few = certify_cascade(data=cascade_tally(600), xi=0.05, delta=0.05)
+    large = certify_cascade(data=many(cascade_tally(600), 500), xi=0.01, delta=0.05)
+    none = certify_cascade(data=cascade_tally(2000), xi=0.0, delta=0.05)
+    for certificate, named in ((few, True), (large, False), (none, False)):
+        assert certificate.verify()
+        report = check_document(certificate.to_dict())
+        assert any("the exact region" in line for line in report.checked) == named
+        assert "exact" not in certificate.summary()

@@ -109,7 +109,7 @@ def test_steps_of_forks_and_labels_are_counted_and_compared() -> None:
     always_safe = replace(labels, unsafe=np.zeros(100, dtype=bool))
     assert not forks.dominated(forked, always_safe)
     driven = run_shielded(car(), certificate_or_thresholds=[0.5, np.inf], seeds=range(100, 150))
-    seen = forks.found(driven, forked.certify(xi=0.0001, delta=0.01))
+    seen = forks.found(driven, forked.certify(xi=0.0001, delta=0.01).threshold)
     assert seen == {"certified": False}
 
 

@@ -73,7 +73,7 @@ def evidence(labels: Any, found: Any, **options: Any) -> Figure:
 def forecast(*points: tuple[float, ...], goal: float | None = None) -> Figure:
     """A plan of sizes, each with the average, the ends of its band, and the share that reached."""
     made = tuple(
-        PlanPoint(int(rows), rows, None, reached, reached, value, low, high, (), "exact")
+        PlanPoint(int(rows), rows, None, reached, reached, value, low, high, (), False)
         for rows, value, low, high, reached in points
     )
     return outcome_by_rows(

@@ -15,9 +15,9 @@ from scipy.special import gammaln
 
 from pacbound.cascade.design import design_cascade
 from pacbound.cascade.design_search import Fold, declared_sequence, search
-from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import Declared, decide, never_cell, walk_along
 from pacbound.procedures.cascade_paths import step_test
+from pacbound.stats.paired import PairedBound
 from pacbound.tally.questions.cascade import AGREE, ONLY_FAST, ONLY_SLOW, TWO_MODELS
 
 Integers = NDArray[np.int64]
@@ -71,7 +71,7 @@ LAWS = {
 @pytest.mark.parametrize("bound", ["exact", "pair"])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_declared_sequence_is_violated_with_probability_at_most_delta(
-    law: str, bound: Bound
+    law: str, bound: PairedBound
 ) -> None:
     """The sum over all samples of twelve rows of four kinds."""
     n, xi, delta = 12, 0.2, 0.3
@@ -89,7 +89,7 @@ def test_a_declared_sequence_is_violated_with_probability_at_most_delta(
         log = gammaln(n + 1) - gammaln(weights + 1).sum() + (weights * np.log(mass)).sum()
         chance = float(np.exp(log))
         total += chance
-        walk = walk_along(SEQUENCE, CELLS, unit * weights[:, None], bound)
+        walk = walk_along(SEQUENCE, CELLS, unit * weights[:, None])
         decision = decide(walk, declared, n, xi=xi, delta=delta, bound=bound)
         if decision.cells is not None:
             step = SEQUENCE.T.tolist().index(list(decision.cells))
@@ -111,7 +111,7 @@ def test_to_keep_whatever_passes_violates_more_often_than_delta() -> None:
         weights = np.array(counts)
         log = gammaln(n + 1) - gammaln(weights + 1).sum() + (weights * np.log(mass)).sum()
         effects = [(ONLY_SLOW, ONLY_SLOW)] * 3 + [(AGREE, AGREE)]
-        walk = walk_along(SEQUENCE, CELLS, outcome_table(effects) * weights[:, None], "exact")
+        walk = walk_along(SEQUENCE, CELLS, outcome_table(effects) * weights[:, None])
         passes = step_test(n, xi, delta, "exact")(walk)
         anywhere += float(np.exp(log)) * bool(passes.any())
     assert anywhere > delta
@@ -158,7 +158,6 @@ def test_designs_violate_xi_no_more_often_than_delta(judge: Judge) -> None:
             last=6,
             most=3,
             fold=0.3,
-            bound="exact",
             seed=run,
         )
         loss = population.true_loss(design.models, design.certificate.thresholds)
@@ -187,8 +186,8 @@ def test_rows_that_choose_and_certify_alike_violate_far_more_often_than_delta() 
         key = (lost * ONLY_SLOW) @ (4 ** np.arange(exits)[::-1])
         joint[np.arange(len(rows)), key] = 1
         shift = 0 if exits == 1 else 6
-        walk = walk_along(steps, cells[:, list(models[:-1])] >> shift, joint, "exact")
-        decision = decide(walk, declared, len(rows), xi=xi, delta=delta, bound="exact")
+        walk = walk_along(steps, cells[:, list(models[:-1])] >> shift, joint)
+        decision = decide(walk, declared, len(rows), xi=xi, delta=delta)
         if decision.cells is not None:
             thresholds = np.array(decision.cells) / (never_cell(exits) - 1)
             violations += population.true_loss(models, thresholds) > xi

@@ -31,7 +31,7 @@ def rows(sample: tuple[int, int, int]) -> GroupRows:
     counts = np.zeros((2, 5), dtype=np.int64)
     counts[:, ONLY_SLOW] = sample[:2]
     counts[0, 0] = sample[2]
-    return GroupRows.from_counts(CELLS[:, None], counts, "exact")
+    return GroupRows.from_counts(CELLS[:, None], counts)
 
 
 def exited(cells: tuple[int, ...] | None) -> int:
@@ -41,7 +41,7 @@ def exited(cells: tuple[int, ...] | None) -> int:
 
 def decided(shared: Shared) -> NDArray[np.int64]:
     """For each pair of samples, how many scores exit early in each group."""
-    asked: Asked = {"xi": XI, "delta": DELTA, "bound": "exact"}
+    asked: Asked = {"xi": XI, "delta": DELTA}
     groups = [[rows(sample) for sample in samples(n)] for n in SIZES]
     found = [
         [exited(part.cells) for part in decide(pair, shared, asked=asked, costs=(1.0, 2.0))]

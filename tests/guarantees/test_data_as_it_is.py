@@ -141,7 +141,6 @@ def test_weights_carry_a_shield_and_a_cascade_to_the_law_of_use(bound: float) ->
             np.zeros(rows, dtype=int),
             xi=xi,
             delta=DELTA,
-            bound="pair",
             **draw,
         )
         wrong_claims["cascade"] += cascade.thresholds[0] <= 0.5

@@ -196,18 +196,15 @@ def _loss(law: Sequence[Kind], limits: Sequence[float]) -> float:
     return total
 
 
-@pytest.mark.parametrize("bound", ["exact", "pair"])
 @pytest.mark.parametrize("law", [TWO, LEFT_OUT])
-def test_a_cascade_of_two_models_loses_more_than_xi_with_at_most_delta(
-    law: list[Kind], bound: str
-) -> None:
+def test_a_cascade_of_two_models_loses_more_than_xi_with_at_most_delta(law: list[Kind]) -> None:
     xi, delta = 0.3, 0.35
     assert _loss(law, [0.0]) > xi > _loss(law, [0.9])
 
     def bad(found: Any) -> bool:
         return _loss(law, found.thresholds) > xi
 
-    wrong, made = _wrong("cascade", law, 6, {"xi": xi, "delta": delta, "bound": bound}, bad)
+    wrong, made = _wrong("cascade", law, 6, {"xi": xi, "delta": delta}, bad)
     assert wrong <= delta
     assert made > 0.05
 
@@ -231,7 +228,7 @@ def test_a_cascade_of_three_models_loses_more_than_xi_with_at_most_delta(law: li
     def bad(found: Any) -> bool:
         return _loss(law, found.thresholds) > xi
 
-    wrong, made = _wrong("cascade", law, 4, {"xi": xi, "delta": delta, "bound": "pair"}, bad)
+    wrong, made = _wrong("cascade", law, 4, {"xi": xi, "delta": delta}, bad)
     assert wrong <= delta
     assert made > 0.02
 
@@ -252,7 +249,7 @@ def test_no_look_of_an_adaptive_grader_claims_what_all_grades_do_not(
     whole = np.column_stack([fast, slow])
     ids = np.arange(n)
     claim = claim_of("cascade")
-    asked = {"xi": 0.25, "delta": 0.1, "bound": "pair"}
+    asked = {"xi": 0.25, "delta": 0.1}
     full = _ends(claim, asked, Tally.count("cascade", scores, quality=whole, row_ids=ids, seed=0))
     seen = np.full_like(whole, np.nan)
     settled: Any = None
@@ -278,7 +275,7 @@ def _ends(claim: Any, asked: dict[str, Any], tally: Tally) -> list[float]:
     if len(walks) == 1:
         return [-claim.certify(tally, asked).thresholds[0]]
     level = asked["delta"] / len(walks)
-    test = cascade_paths.step_test(tally.rows, asked["xi"], level, asked["bound"])
+    test = cascade_paths.step_test(tally.rows, asked["xi"], level)
     ends = [cascade_paths.last_to_pass(walk, test) for walk in walks]
     pairs = zip(walks, ends, strict=True)
     return [float(-walk.cells[:, end].max()) if end >= 0 else -np.inf for walk, end in pairs]

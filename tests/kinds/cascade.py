@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 from tests.kinds.kind import Kind, Pilot, Use
-from tests.kinds.random_rows import level, rate, scores
+from tests.kinds.random_rows import level, many, rate, scores
 
 from pacbound import Certificate, Tally, certify_cascade
 from pacbound.claims.cascade import CascadeCertificate
@@ -42,9 +42,6 @@ def few_labels(tally: Tally, kept: int) -> Tally:
             counts[kept:, 4**exits + pattern - 1] += counts[kept:, place]
             counts[kept:, place] = 0
     return replace(tally, counts=counts)
-
-
-BOUNDS = ("exact", "pair", "product")
 
 
 def random_rows(
@@ -84,7 +81,7 @@ def random_cascade(rng: np.random.Generator, rows: int, models: int, **options: 
 
 
 def _random(rng: np.random.Generator) -> Certificate:
-    options: dict[str, Any] = {"xi": rate(rng), "bound": str(rng.choice(BOUNDS))}
+    options: dict[str, Any] = {"xi": rate(rng)}
     return random_cascade(rng, int(rng.integers(1, 250)), 2, **options)
 
 
@@ -120,22 +117,13 @@ KIND = Kind(
             data=cascade_tally(1800, clusters=np.arange(1800) // 3, seed=0), xi=0.05, delta=0.05
         ),
         "cascade-exact": lambda: certify_cascade(data=cascade_tally(600), xi=0.05, delta=0.05),
-        "cascade-pair": lambda: certify_cascade(
-            data=cascade_tally(600), xi=0.05, delta=0.05, bound="pair"
-        ),
-        "cascade-product": lambda: certify_cascade(
-            data=cascade_tally(600), xi=0.05, delta=0.05, bound="product"
+        "cascade-large": lambda: certify_cascade(
+            data=many(cascade_tally(600), 500), xi=0.01, delta=0.05
         ),
         "cascade-no-loss": lambda: certify_cascade(data=cascade_tally(2000), xi=0.0, delta=0.05),
         "cascade-refused": lambda: certify_cascade(data=cascade_tally(50), xi=0.01, delta=0.05),
         "cascade-partial-exact": lambda: certify_cascade(
             data=few_labels(cascade_tally(600), 560), xi=0.05, delta=0.05, costs=(1.0, 9.0)
-        ),
-        "cascade-partial-pair": lambda: certify_cascade(
-            data=few_labels(cascade_tally(600), 500), xi=0.05, delta=0.05, bound="pair"
-        ),
-        "cascade-partial-product": lambda: certify_cascade(
-            data=few_labels(cascade_tally(2000), 1900), xi=0.05, delta=0.05, bound="product"
         ),
         "cascade-partial-no-loss": lambda: certify_cascade(
             data=few_labels(cascade_tally(2000), 1900), xi=0.0, delta=0.05

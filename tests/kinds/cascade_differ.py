@@ -30,7 +30,7 @@ KIND = Kind(
             data=few_labels(cascade_tally(50), 0), xi=0.01, delta=0.05, claim="differ"
         ),
         "cascade-paths-differ": lambda: certify_cascade(
-            data=few_labels(three_models(600), 0), xi=0.1, delta=0.05, claim="differ", bound="pair"
+            data=few_labels(three_models(600), 0), xi=0.1, delta=0.05, claim="differ"
         ),
         "cascade-groups-differ": lambda: certify_cascade(
             data=in_groups(400, 2, labelled=0.0), xi=0.2, delta=0.05, claim="differ"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import numpy as np
-from tests.kinds.cascade import BOUNDS, cascade_tally, random_rows
+from tests.kinds.cascade import cascade_tally, random_rows
 from tests.kinds.cascade_paths import three_models
 from tests.kinds.kind import Kind
 from tests.kinds.random_rows import level, rate
@@ -15,16 +13,11 @@ from pacbound.claims.cascade import certify_declared
 from pacbound.procedures.cascade_front import Declared
 
 
-def front(
-    rows: int,
-    *,
-    xi: float = 0.1,
-    bound: Literal["exact", "pair", "product"] = "exact",
-) -> Certificate:
+def front(rows: int, *, xi: float = 0.1) -> Certificate:
     """Along a short sequence that does not fall, with an exit that is not used at first."""
     steps = [[1000, 1025], [900, 980], [960, 700], [700, 650], [500, 0], [0, 0]]
     declared = Declared((4, 0, 2), (1.0, 2.0, 6.0), 0.2, 7, 150, np.array(steps).T)
-    return certify_declared(three_models(rows), declared, xi=xi, delta=0.05, bound=bound)
+    return certify_declared(three_models(rows), declared, xi=xi, delta=0.05)
 
 
 def _front_of_two(rows: int, *, xi: float) -> Certificate:
@@ -47,25 +40,21 @@ def _random(rng: np.random.Generator) -> Certificate:
         50,
         steps.T,
     )
-    bound: Any = rng.choice(BOUNDS)
     return certify_declared(
         Tally.count("cascade", **columns, unseen_labels=1.0, unrelated_labels=True),
         declared,
         xi=rate(rng),
         delta=level(rng),
-        bound=bound,
     )
 
 
 KIND = Kind(
     made={
         "cascade-front-exact": lambda: front(600),
-        "cascade-front-pair": lambda: front(600, bound="pair"),
-        "cascade-front-product": lambda: front(600, bound="product"),
         "cascade-front-no-loss": lambda: _front_of_two(2000, xi=0.0),
         "cascade-front-refused": lambda: front(20),
         "cascade-front-two-models": lambda: _front_of_two(600, xi=0.05),
     },
-    layouts=("cascade-front-product",),
+    layouts=("cascade-front-exact",),
     random=_random,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from tests.kinds import cascade
-from tests.kinds.cascade import BOUNDS, random_cascade
+from tests.kinds.cascade import random_cascade
 from tests.kinds.kind import Kind, Use
 from tests.kinds.random_rows import names, rate
 
@@ -39,7 +39,7 @@ def in_groups(
 
 def _random(rng: np.random.Generator) -> Certificate:
     rows, models = int(rng.integers(1, 160)), int(rng.choice([2, 2, 3]))
-    options: dict[str, Any] = {"xi": rate(rng), "bound": str(rng.choice(BOUNDS))}
+    options: dict[str, Any] = {"xi": rate(rng)}
     if rng.random() < 0.3:
         named: Any = {"odd": np.arange(rows) % 2 == 1, "late": np.arange(rows) > rows / 3}
     else:
@@ -93,11 +93,10 @@ KIND = Kind(
             data=in_groups(400, 2, labelled=0.8, small=9),
             xi=0.15,
             delta=0.05,
-            bound="product",
             group_thresholds="own",
         ),
-        "cascade-groups-own-product": lambda: certify_cascade(
-            data=in_groups(400, 2), xi=0.15, delta=0.05, bound="product", group_thresholds="own"
+        "cascade-groups-own": lambda: certify_cascade(
+            data=in_groups(400, 2), xi=0.15, delta=0.05, group_thresholds="own"
         ),
         "cascade-groups-no-loss": lambda: certify_cascade(
             data=in_groups(400, 2), xi=0.0, delta=0.2
@@ -112,7 +111,7 @@ KIND = Kind(
     layouts=(
         "cascade-groups-no-loss",
         "cascade-groups-own-partial",
-        "cascade-groups-own-product",
+        "cascade-groups-own",
         "cascade-groups-small",
     ),
     random=_random,

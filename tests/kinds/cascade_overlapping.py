@@ -20,7 +20,7 @@ def _rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
 KIND = Kind(
     made={
         "cascade-groups-overlapping": lambda: certify_cascade(
-            data=in_groups(400, 2, overlapping=True, labelled=0.8), xi=0.1, delta=0.05, bound="pair"
+            data=in_groups(400, 2, overlapping=True, labelled=0.8), xi=0.1, delta=0.05
         ),
     },
     use=lambda: Use(cascade_groups.watched(overlapping=True), _rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tests.kinds.cascade import BOUNDS, few_labels, random_cascade
+from tests.kinds.cascade import few_labels, random_cascade
 from tests.kinds.kind import Kind
 from tests.kinds.random_rows import rate
 
@@ -22,7 +22,7 @@ def three_models(rows: int) -> Tally:
 
 
 def _random(rng: np.random.Generator) -> Certificate:
-    options: dict[str, Any] = {"xi": rate(rng), "bound": str(rng.choice(BOUNDS))}
+    options: dict[str, Any] = {"xi": rate(rng)}
     return random_cascade(rng, int(rng.integers(1, 120)), int(rng.integers(3, 5)), **options)
 
 
@@ -30,12 +30,6 @@ KIND = Kind(
     made={
         "cascade-paths-exact": lambda: certify_cascade(
             data=three_models(600), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
-        ),
-        "cascade-paths-pair": lambda: certify_cascade(
-            data=three_models(600), xi=0.1, delta=0.05, bound="pair"
-        ),
-        "cascade-paths-product": lambda: certify_cascade(
-            data=three_models(600), xi=0.1, delta=0.05, bound="product"
         ),
         "cascade-paths-no-loss": lambda: certify_cascade(
             data=three_models(2000), xi=0.0, delta=0.05
@@ -46,12 +40,6 @@ KIND = Kind(
         "cascade-paths-partial-exact": lambda: certify_cascade(
             data=few_labels(three_models(600), 500), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
         ),
-        "cascade-paths-partial-pair": lambda: certify_cascade(
-            data=few_labels(three_models(600), 500), xi=0.1, delta=0.05, bound="pair"
-        ),
-        "cascade-paths-partial-product": lambda: certify_cascade(
-            data=few_labels(three_models(600), 500), xi=0.2, delta=0.05, bound="product"
-        ),
         "cascade-paths-partial-no-loss": lambda: certify_cascade(
             data=few_labels(three_models(2000), 1900), xi=0.0, delta=0.05
         ),
@@ -59,7 +47,7 @@ KIND = Kind(
             data=few_labels(three_models(600), 0), xi=0.1, delta=0.05
         ),
     },
-    layouts=("cascade-paths-pair",),
+    layouts=("cascade-paths-exact",),
     random=_random,
     trials=100,
 )

@@ -42,9 +42,9 @@ def _random(rng: np.random.Generator) -> Certificate:
         quality = rng.choice([0.0, 0.9, 1.0], size=rows)
         return certify_abstention(scores(rng, rows), quality=quality, xi=rate(rng), **asked)
     quality = rng.choice([0.2, 0.8, 1.0, np.nan], size=(rows, 3), p=[0.05, 0.2, 0.7, 0.05])
-    models, bound = int(rng.choice([2, 3])), rng.choice(["exact", "pair"])
+    models = int(rng.choice([2, 3]))
     confidence = scores(rng, rows, models - 1)
-    given: dict[str, Any] = {"quality": quality[:, :models], "xi": rate(rng), "bound": str(bound)}
+    given: dict[str, Any] = {"quality": quality[:, :models], "xi": rate(rng)}
     return certify_cascade(confidence, **given, **asked)
 
 
@@ -69,7 +69,7 @@ KIND = Kind(
             xi=0.1, delta=0.05, row_ids=np.arange(600), seed=0, **cascade_rows(600, 2, 0.05)
         ),
         "cascade-graded-paths": lambda: certify_cascade(
-            xi=0.1, delta=0.05, bound="pair", seed=0, **cascade_rows(600, 3, 0.02)
+            xi=0.1, delta=0.05, seed=0, **cascade_rows(600, 3, 0.02)
         ),
     },
     layouts=("calibration-graded", "abstention-graded", "cascade-graded-partial"),

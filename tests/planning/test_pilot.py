@@ -150,13 +150,13 @@ def test_the_usual_sizes_begin_where_certifying_does(kind: str) -> None:
     assert plan_of(kind, sizes=[least // 2], draws=10).points[0].certified == 0.0
 
 
-def test_large_samples_of_a_cascade_are_certified_by_the_pair_and_marked() -> None:
+def test_large_samples_of_a_cascade_are_judged_by_the_pair_and_marked() -> None:
     plan = plan_of("cascade", sizes=[500, 100_000, 10**6], draws=10)
-    assert [point.bound for point in plan.points] == ["exact", "pair", "exact"]
-    # From 200,000 rows on the exact bound is itself the pair, and nothing stands in for it.
+    assert [point.coarse for point in plan.points] == [False, True, False]
+    # From 200,000 rows on the exact test is itself the pair, and nothing stands in for it.
     assert paired_test_work(500, xi=0.05, delta=0.05) < EXACT_WORK
     assert "100,000*" in plan.summary()
-    assert "* certified by the pair" in plan.summary()
+    assert "* judged by a quicker" in plan.summary()
 
 
 def test_a_calibration_without_a_goal_needs_nothing() -> None:

@@ -6,31 +6,26 @@ from dataclasses import astuple
 from fractions import Fraction
 from itertools import pairwise
 from math import comb
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.products import standing_for
 
-from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import (
     TOP,
     XI_ZERO_GRID,
-    Bound,
     CascadeDecision,
     decide,
-    product_bound,
     walk_from_counts,
 )
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.paired import PairedBound, paired_test
 
 Integers = NDArray[np.int64]
 Table = dict[int, tuple[int, int, int, int]]
 
-BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
+BOUNDS: tuple[PairedBound, ...] = ("exact", "pair")
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
 
 
@@ -60,28 +55,15 @@ def exited(table: Table) -> Integers:
     return np.cumsum(dense[::-1], axis=0)
 
 
-def literal_product(b: int, c: int, differ: int, n: int, delta: float) -> float:
-    """The paper's bound with its misprint mended: c_m and c'_m are success rates of the fast and
-    the slow model."""
-    rate_low, rate_high = binomial_interval(differ, n, delta=delta / 3)
-    fast_low, _ = binomial_interval(c, differ, delta=delta / 3)
-    _, slow_high = binomial_interval(b, differ, delta=delta / 3)
-    return (1 - fast_low) * rate_high - (1 - slow_high) * rate_low
-
-
-def literal_walk(table: Table, n: int, *, xi: float, delta: float, bound: Bound) -> int | None:
+def literal_walk(
+    table: Table, n: int, *, xi: float, delta: float, bound: PairedBound
+) -> int | None:
     """Every threshold in turn, from 1.0 down to 0.0; the last one before the first failure."""
     lines = exited(table)
-    b, c, differ = lines[:, ONLY_SLOW], lines[:, ONLY_FAST], lines[:, 1:].sum(axis=1)
+    b, c = lines[:, ONLY_SLOW], lines[:, ONLY_FAST]
     # Equal counts are tested once; the verdicts are then read in the order of the thresholds.
-    _, first, kind = np.unique(
-        (b * (n + 1) + c) * (n + 1) + differ, return_index=True, return_inverse=True
-    )
-    if bound == "product":
-        counts = zip(b[first].tolist(), c[first].tolist(), differ[first].tolist(), strict=True)
-        verdicts = np.array([literal_product(*count, n, delta) <= xi for count in counts])
-    else:
-        verdicts = paired_test(b[first], c[first], n, xi=xi, delta=delta, bound=bound)
+    _, first, kind = np.unique(b * (n + 1) + c, return_index=True, return_inverse=True)
+    verdicts = paired_test(b[first], c[first], n, xi=xi, delta=delta, bound=bound)
     last = None
     for step, passes in enumerate(verdicts[kind.ravel()].tolist()):
         if not passes:
@@ -113,7 +95,9 @@ def same_walk(one: JointWalk, other: JointWalk) -> bool:
 
 
 @pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
-def test_the_decision_is_that_of_a_walk_over_every_threshold_of_the_grid(bound: Bound) -> None:
+def test_the_decision_is_that_of_a_walk_over_every_threshold_of_the_grid(
+    bound: PairedBound,
+) -> None:
     rng = np.random.default_rng(7)
     found: set[str] = set()
     for case in range(40):
@@ -130,7 +114,7 @@ def test_the_decision_is_that_of_a_walk_over_every_threshold_of_the_grid(bound: 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("xi", [0.0, 0.05])
 def test_the_steps_that_a_decision_keeps_lead_to_the_same_decision_with_the_counts_of_the_data(
-    bound: Bound, xi: float
+    bound: PairedBound, xi: float
 ) -> None:
     rng = np.random.default_rng(8)
     for _ in range(15):
@@ -181,7 +165,7 @@ def test_a_walk_changes_only_where_rows_differ_and_always_starts_at_the_top() ->
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_the_threshold_stops_just_above_the_cell_that_breaks_it(bound: Bound) -> None:
+def test_the_threshold_stops_just_above_the_cell_that_breaks_it(bound: PairedBound) -> None:
     for breaking in (TOP - 1, 40_000, 1, 0):
         table: Table = {breaking: (0, 0, 500, 0), TOP: (500, 0, 0, 0)}
         found = decide(walk_of(table), 1000, xi=0.05, delta=0.05, bound=bound)
@@ -189,7 +173,7 @@ def test_the_threshold_stops_just_above_the_cell_that_breaks_it(bound: Bound) ->
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_rows_that_lose_at_score_zero_count_at_threshold_zero_only(bound: Bound) -> None:
+def test_rows_that_lose_at_score_zero_count_at_threshold_zero_only(bound: PairedBound) -> None:
     harmless = decide(walk_of({0: (996, 1, 1, 2)}), 1000, xi=0.05, delta=0.05, bound=bound)
     assert (harmless.cells, harmless.walks[0].exits[0, -1]) == ((0,), 1000)
     losing = decide(walk_of({0: (0, 0, 1000, 0)}), 1000, xi=0.05, delta=0.05, bound=bound)
@@ -201,24 +185,6 @@ def test_a_later_recovery_does_not_reopen_a_walk_that_has_failed() -> None:
     assert paired_test(100, 400, 1000, xi=0.05, delta=0.05)
     for bound in BOUNDS:
         assert decide(walk_of(table), 1000, xi=0.05, delta=0.05, bound=bound).cells == (301,)
-
-
-def test_the_product_bound_is_the_papers_formula_with_its_misprint_mended() -> None:
-    rng = np.random.default_rng(10)
-    walk = walk_of(random_table(rng, 500))
-    bounds = product_bound(walk, 500, 0.03)
-    for i in range(len(walk)):
-        literal = literal_product(
-            int(walk.only_slow[0, i]), int(walk.only_fast[0, i]), int(walk.differ[0, i]), 500, 0.03
-        )
-        assert literal <= bounds[i] == pytest.approx(literal, abs=1e-14)
-    assert bounds[0] >= (walk.only_slow[0, 0] - walk.only_fast[0, 0]) / 500
-
-
-def test_an_unknown_bound_is_refused() -> None:
-    wrong: Any = "paper"
-    with pytest.raises(InvalidValueError, match="expected 'exact', 'pair' or 'product'"):
-        decide(walk_of({}), 10, xi=0.1, delta=0.1, bound=wrong)
 
 
 # ---- xi = 0
@@ -269,7 +235,7 @@ def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
 
 
 def at_the_top(
-    losses: int, gains: int, neither: int, n: int, *, xi: float, delta: float, bound: Bound
+    losses: int, gains: int, neither: int, n: int, *, xi: float, delta: float, bound: PairedBound
 ) -> CascadeDecision:
     table: Table = {TOP: (n - losses - gains - neither, gains, losses, neither)}
     return decide(walk_of(table), n, xi=xi, delta=delta, bound=bound)
@@ -278,7 +244,7 @@ def at_the_top(
 @pytest.mark.parametrize("bound", ["exact", "pair"])
 @pytest.mark.parametrize(("xi", "delta"), [(0.02, 1e-3), (0.1, 0.05), (0.5, 0.5), (0.003, 0.01)])
 def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss_and_one_fewer_do_not(
-    bound: Bound, xi: float, delta: float
+    bound: PairedBound, xi: float, delta: float
 ) -> None:
     refusal = at_the_top(0, 0, 0, 1, xi=xi, delta=delta, bound=bound).refusal
     assert refusal is not None
@@ -300,7 +266,7 @@ def test_the_exact_walk_starts_where_one_minus_xi_to_the_n_is_delta() -> None:
     [(0, 0, 0, 50), (0, 0, 40, 50), (3, 0, 0, 200), (6, 4, 5, 400), (0, 3, 0, 60), (5, 5, 0, 300)],
 )
 def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
-    bound: Bound, losses: int, gains: int, neither: int, n: int
+    bound: PairedBound, losses: int, gains: int, neither: int, n: int
 ) -> None:
     xi, delta = 0.02, 1e-3
     refusal = at_the_top(losses, gains, neither, n, xi=xi, delta=delta, bound=bound).refusal
@@ -318,7 +284,7 @@ def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
     [(30, 0, 1000, 0.02), (25, 5, 1000, 0.02), (1000, 0, 1000, 0.9), (7, 0, 100, 0.07)],
 )
 def test_saturated_rows_that_alone_break_xi_are_refused_for_good(
-    bound: Bound, losses: int, gains: int, n: int, xi: float
+    bound: PairedBound, losses: int, gains: int, n: int, xi: float
 ) -> None:
     # 0.07 * 100 is above 7 in floating point, yet no number of rows tells the rate 0.07 from xi =
     # 0.07.
@@ -330,7 +296,7 @@ def test_saturated_rows_that_alone_break_xi_are_refused_for_good(
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("xi", [1e-17, 1e-300, 5e-324])
-def test_more_rows_than_can_be_counted_are_not_asked_for(bound: Bound, xi: float) -> None:
+def test_more_rows_than_can_be_counted_are_not_asked_for(bound: PairedBound, xi: float) -> None:
     refusal = at_the_top(0, 0, 0, 100, xi=xi, delta=0.01, bound=bound).refusal
     assert refusal is not None
     assert refusal.needed is None

@@ -9,13 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound.procedures import cascade, cascade_paths
-from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_groups import Asked, GroupRows, decide, refused
 from pacbound.stats.binomial import sidak_level
+from pacbound.stats.paired import PairedBound
 from pacbound.tally.questions.cascade import grid_of, outcomes_of
 
 Integers = NDArray[np.int64]
-BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
+BOUNDS: tuple[PairedBound, ...] = ("exact", "pair")
 
 
 def table(seed: int, n: int, exits: int, *, losing: float = 0.1) -> tuple[Integers, Integers]:
@@ -33,9 +33,9 @@ def table(seed: int, n: int, exits: int, *, losing: float = 0.1) -> tuple[Intege
     return occupied, counts
 
 
-def groups_of(seed: int, exits: int, bound: Bound, *, sizes: tuple[int, ...]) -> list[GroupRows]:
+def groups_of(seed: int, exits: int, *, sizes: tuple[int, ...]) -> list[GroupRows]:
     return [
-        GroupRows.from_counts(*table(100 * seed + g, n, exits, losing=0.04 * (g + 1)), bound)
+        GroupRows.from_counts(*table(100 * seed + g, n, exits, losing=0.04 * (g + 1)))
         for g, n in enumerate(sizes)
     ]
 
@@ -45,7 +45,9 @@ def passed(groups: list[GroupRows], path: int, asked: Asked) -> int:
     level = asked["delta"] / 7
     together = np.logical_and.reduce(
         [
-            cascade_paths.step_test(group.n, asked["xi"], level, asked["bound"])(group.walks[path])
+            cascade_paths.step_test(group.n, asked["xi"], level, asked.get("bound", "exact"))(
+                group.walks[path]
+            )
             for group in groups
         ]
     )
@@ -54,8 +56,8 @@ def passed(groups: list[GroupRows], path: int, asked: Asked) -> int:
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("seed", range(4))
-def test_two_models_end_where_the_first_group_fails(seed: int, bound: Bound) -> None:
-    groups = groups_of(seed, 1, bound, sizes=(300, 200, 90))
+def test_two_models_end_where_the_first_group_fails(seed: int, bound: PairedBound) -> None:
+    groups = groups_of(seed, 1, sizes=(300, 200, 90))
     asked: Asked = {"xi": 0.2, "delta": 0.1, "bound": bound}
     found = decide(groups, "common", asked=asked, costs=(1.0, 2.0))
     ends = []
@@ -75,9 +77,9 @@ def test_two_models_end_where_the_first_group_fails(seed: int, bound: Bound) -> 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_path_ends_where_the_first_group_fails_and_the_cheapest_is_kept(
-    seed: int, bound: Bound
+    seed: int, bound: PairedBound
 ) -> None:
-    groups = groups_of(seed, 2, bound, sizes=(400, 250))
+    groups = groups_of(seed, 2, sizes=(400, 250))
     asked: Asked = {"xi": 0.35, "delta": 0.2, "bound": bound}
     costs = (1.0, 2.5, 9.0)
     found = decide(groups, "common", asked=asked, costs=costs)
@@ -98,9 +100,9 @@ def test_a_path_ends_where_the_first_group_fails_and_the_cheapest_is_kept(
 @pytest.mark.parametrize("exits", [1, 2])
 @pytest.mark.parametrize("xi", [0.0, 0.3])
 def test_what_is_kept_decides_the_same_again(shared: str, exits: int, xi: float) -> None:
-    groups = groups_of(5, exits, "product", sizes=(300, 200, 0))
+    groups = groups_of(5, exits, sizes=(300, 200, 0))
     for some in (groups[:2], groups):
-        asked: Asked = {"xi": xi, "delta": 0.2, "bound": "product"}
+        asked: Asked = {"xi": xi, "delta": 0.2}
         costs = tuple(float(cost) for cost in range(1, exits + 2))
         first = decide(some, shared, asked=asked, costs=costs)  # type: ignore[arg-type]
         kept = [GroupRows(group.n, part.walks) for group, part in zip(some, first, strict=True)]
@@ -118,8 +120,10 @@ def test_what_is_kept_decides_the_same_again(shared: str, exits: int, xi: float)
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_own_thresholds_are_those_of_each_group_alone_at_the_sidak_level(bound: Bound) -> None:
-    groups = groups_of(1, 1, bound, sizes=(300, 200, 3))
+def test_own_thresholds_are_those_of_each_group_alone_at_the_sidak_level(
+    bound: PairedBound,
+) -> None:
+    groups = groups_of(1, 1, sizes=(300, 200, 3))
     asked: Asked = {"xi": 0.2, "delta": 0.1, "bound": bound}
     found = decide(groups, "own", asked=asked, costs=(1.0, 2.0))
     level: Asked = {**asked, "delta": sidak_level(0.1, 3)}
@@ -132,9 +136,9 @@ def test_own_thresholds_are_those_of_each_group_alone_at_the_sidak_level(bound: 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("exits", [1, 2])
 def test_a_group_without_rows_is_to_blame_and_named_with_the_rows_it_would_take(
-    bound: Bound, exits: int
+    bound: PairedBound, exits: int
 ) -> None:
-    groups = groups_of(2, exits, bound, sizes=(500, 0))
+    groups = groups_of(2, exits, sizes=(500, 0))
     costs = tuple(float(cost) for cost in range(1, exits + 2))
     asked: Asked = {"xi": 0.3, "delta": 0.1, "bound": bound}
     found = decide(groups, "common", asked=asked, costs=costs)

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from tests.products import standing_for
 
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, Bound, CascadeDecision, walk_from_counts
+from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, CascadeDecision, walk_from_counts
 from pacbound.procedures.cascade_groups import Asked, GroupRows, decide_alone
 from pacbound.procedures.cascade_paths import TILTS, last_to_pass, step_test
 from pacbound.procedures.joint_walk import TOP as JOINT_TOP
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.stats.paired import paired_test
+from pacbound.stats.paired import PairedBound, paired_test
 from pacbound.tally.questions.cascade import outcomes_of
 
 Integers = NDArray[np.int64]
 
-BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
+BOUNDS: tuple[PairedBound, ...] = ("exact", "pair")
 FAST, SLOW, NEITHER, UNLABELLED = "only_fast", "only_slow", "neither", "unlabelled"
 PLACES = (TOP, 60_000, 60_000, 40_000, 0)
 """The cells of the rows that differ: the first saturated, two tied, the last at the bottom."""
@@ -57,7 +57,7 @@ def best_possible(
     *,
     xi: float,
     delta: float,
-    bound: Bound,
+    bound: PairedBound,
     costs: tuple[float, ...] = (1.0, 2.0),
 ) -> CascadeDecision:
     asked: Asked = {"xi": xi, "delta": delta, "bound": bound}
@@ -65,12 +65,12 @@ def best_possible(
 
 
 EXACT = ("exact", 0.15, 0.3)
-CASES = [EXACT, ("pair", 0.2, 0.4), ("product", 0.2, 0.6), ("exact", 0.0, 0.95)]
+CASES = [EXACT, ("pair", 0.2, 0.4), ("exact", 0.0, 0.95)]
 
 
 @pytest.mark.parametrize(("bound", "xi", "delta"), standing_for(CASES, [EXACT], rest="slow"))
 def test_whatever_passes_with_some_labels_passes_with_all_and_the_stop_rule_is_exact(
-    bound: Bound, xi: float, delta: float
+    bound: PairedBound, xi: float, delta: float
 ) -> None:
     """Every labelling of the rows that differ, with every label that the others could get."""
     places = XI_ZERO_GRID[:12:2] if xi == 0 else PLACES
@@ -79,12 +79,12 @@ def test_whatever_passes_with_some_labels_passes_with_all_and_the_stop_rule_is_e
 
     @cache
     def end(outcomes: tuple[str, ...]) -> int:
-        walk = two_models(outcomes, agreeing, places).judged_by(bound)
+        walk = two_models(outcomes, agreeing, places).as_judged()
         return lowest(cascade.decide(walk, n, xi=xi, delta=delta, bound=bound))
 
     ends, stopped = set(), 0
     for outcomes in product((FAST, SLOW, NEITHER, UNLABELLED), repeat=len(places)):
-        walk = two_models(outcomes, agreeing, places).judged_by(bound)
+        walk = two_models(outcomes, agreeing, places).as_judged()
         now = cascade.decide(walk, n, xi=xi, delta=delta, bound=bound)
         best = best_possible((walk,), n, xi=xi, delta=delta, bound=bound)
         possible = {end(labels) for labels in completions(outcomes)}
@@ -122,14 +122,14 @@ def three_models(rows: tuple[tuple[str, str], ...], agreeing: int) -> tuple[Inte
 
 
 def ends_of(
-    walks: tuple[JointWalk, ...], n: int, xi: float, delta: float, bound: Bound
+    walks: tuple[JointWalk, ...], n: int, xi: float, delta: float, bound: PairedBound
 ) -> list[int]:
     test = step_test(n, xi, delta / len(TILTS), bound)
     return [last_to_pass(walk, test) for walk in walks]
 
 
 PAIR = ("pair", 0.055, 0.9, 40)
-PATHS = [("exact", 0.05, 0.9, 40), PAIR, ("product", 0.23, 0.9, 60)]
+PATHS = [("exact", 0.05, 0.9, 40), PAIR]
 
 
 @pytest.mark.slow
@@ -137,13 +137,13 @@ PATHS = [("exact", 0.05, 0.9, 40), PAIR, ("product", 0.23, 0.9, 60)]
     ("bound", "xi", "delta", "agreeing"), standing_for(PATHS, [PAIR], rest="slow")
 )
 def test_every_path_ends_before_its_end_with_all_labels_and_the_stop_rule_is_exact(
-    bound: Bound, xi: float, delta: float, agreeing: int
+    bound: PairedBound, xi: float, delta: float, agreeing: int
 ) -> None:
     n, costs = agreeing + len(ROWS), (1.0, 3.0, 9.0)
     every = [[*LABELLED[which], WITHOUT[which]] for _, _, which in ROWS]
     decided: dict[tuple[Any, ...], tuple[list[int], CascadeDecision, CascadeDecision]] = {}
     for rows in product(*every):
-        walks = cascade_paths.walks_from_counts(*three_models(rows, agreeing), bound)
+        walks = cascade_paths.walks_from_counts(*three_models(rows, agreeing))
         now = cascade_paths.decide(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
         best = best_possible(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
         decided[rows] = ends_of(walks, n, xi, delta, bound), now, best
@@ -162,7 +162,7 @@ def test_every_path_ends_before_its_end_with_all_labels_and_the_stop_rule_is_exa
         assert cascade_partial.settled(now, best) == (possible == {present})
         found |= possible
         stopped += any(UNLABELLED in row for row in rows) and len(possible) == 1
-    assert len(found) > 1 or bound == "product"
+    assert len(found) > 1
     assert stopped
 
 
@@ -180,7 +180,7 @@ def test_without_loss_more_models_pass_with_some_labels_only_what_passes_with_al
         ) -> CascadeDecision:
             counts = np.zeros((1, len(names)), dtype=np.int64)
             counts[0, [*kinds, without]] = gains, losses, missing
-            walks = cascade_paths.walks_from_counts(cells, counts, "exact")
+            walks = cascade_paths.walks_from_counts(cells, counts)
             decide = best_possible if best else cascade_paths.decide
             return decide(walks, n, xi=0.0, delta=0.5, bound="exact", costs=(1.0, 2.0, 3.0))
 
@@ -199,7 +199,7 @@ def test_without_loss_more_models_pass_with_some_labels_only_what_passes_with_al
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(("n", "xi", "delta"), [(30, 0.1, 0.05), (60, 0.2, 0.1), (200, 0.02, 0.3)])
 def test_without_labels_more_than_xi_of_the_answers_differ_with_probability_at_most_delta(
-    n: int, xi: float, delta: float, bound: Bound
+    n: int, xi: float, delta: float, bound: PairedBound
 ) -> None:
     """The chance that a threshold passes at which a little more than xi of the answers differ, by
     the exact binomial law of how many differ."""
@@ -207,30 +207,20 @@ def test_without_labels_more_than_xi_of_the_answers_differ_with_probability_at_m
     zeros = np.zeros_like(differ)
     counts = (np.full(n + 1, TOP), np.full(n + 1, n), differ, zeros, zeros, differ)
     walk = JointWalk(*(column[None] for column in counts))
-    if bound == "product":
-        passes = cascade.product_bound(walk, n, delta) <= xi
-    else:
-        passes = np.asarray(paired_test(walk.losses, zeros, n, xi=xi, delta=delta, bound=bound))
+    passes = np.asarray(paired_test(walk.losses, zeros, n, xi=xi, delta=delta, bound=bound))
     chance = sum(comb(n, k) * xi**k * (1 - xi) ** (n - k) for k in differ[passes].tolist())
     assert chance <= delta
-    assert bound == "product" or chance > 0 or (1 - xi) ** n > 0.8 * delta
+    assert chance > 0 or (1 - xi) ** n > 0.8 * delta
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_every_test_keeps_passing_with_fewer_losses_and_with_more_gains(bound: Bound) -> None:
+def test_every_test_keeps_passing_with_fewer_losses_and_with_more_gains(bound: PairedBound) -> None:
     """All counts of up to 40 rows that differ, among 60: the lemma that everything rests on."""
     n, xi, delta = 60, 0.25, 0.2
     for differ in (1, 7, 25, 40):
         pairs = np.array([(b, c) for b in range(differ + 1) for c in range(differ + 1 - b)])
         losses, gains = pairs.T
-        steps = np.full(len(pairs), TOP)
-        counts = (steps, steps, np.full(len(pairs), differ), losses, gains, losses * 0)
-        whole = JointWalk(*(column[None] for column in counts))
-        passes = (
-            cascade.product_bound(whole, n, delta) <= xi
-            if bound == "product"
-            else np.asarray(paired_test(losses, gains, n, xi=xi, delta=delta, bound=bound))
-        )
+        passes = np.asarray(paired_test(losses, gains, n, xi=xi, delta=delta, bound=bound))
         table = dict(zip(map(tuple, pairs.tolist()), passes.tolist(), strict=True))
         for (b, c), passed in table.items():
             assert not passed or b == 0 or table[b - 1, c]

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from tests.products import standing_for
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import Bound, CascadeDecision, product_bound
+from pacbound.procedures.cascade import CascadeDecision
 from pacbound.procedures.cascade_paths import (
-    NAMES,
     STEPS,
     TILTS,
     WITHOUT_LOSS,
@@ -31,12 +30,12 @@ from pacbound.procedures.cascade_paths import (
     walks_from_counts,
 )
 from pacbound.procedures.joint_walk import TOP, JointWalk
-from pacbound.stats.paired import labels_needed_by_walk, mcnemar_test, paired_test
+from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
 
 Integers = NDArray[np.int64]
 Walks = tuple[JointWalk, ...]
 
-BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
+BOUNDS: tuple[PairedBound, ...] = ("exact", "pair")
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
 
 
@@ -103,8 +102,7 @@ def test_a_positive_tilt_asks_more_of_later_exits() -> None:
         assert np.array_equal(declared_path(tilt, 3)[0], declared_path(0.0, 3)[0])
 
 
-def test_each_procedure_has_a_name_of_its_own() -> None:
-    assert len(set(NAMES.values())) == len(BOUNDS)
+def test_there_are_seven_paths() -> None:
     assert len(TILTS) == 7
 
 
@@ -157,7 +155,7 @@ def literal_steps(
 
 
 def literal_test(
-    n: int, xi: float, delta: float, bound: Bound
+    n: int, xi: float, delta: float, bound: PairedBound
 ) -> Callable[[list[tuple[int, int, int, int]]], bool]:
     """The test of one step at one seventh of delta."""
     memory: dict[Any, bool] = {}
@@ -166,25 +164,10 @@ def literal_test(
         counts = tuple(part[1:] for part in step)
         if counts not in memory:
             b, c = sum(part[1] for part in counts), sum(part[2] for part in counts)
-            if bound == "product":
-                memory[counts] = literal_product(counts, n, delta / 7) <= xi
-            else:
-                memory[counts] = paired_test(b, c, n, xi=xi, delta=delta / 7, bound=bound)
+            memory[counts] = paired_test(b, c, n, xi=xi, delta=delta / 7, bound=bound)
         return memory[counts]
 
     return passes
-
-
-def literal_product(counts: tuple[tuple[int, ...], ...], n: int, delta: float) -> float:
-    return sum(
-        float(product_bound(one_step(differ, only_slow, only_fast), n, delta / len(counts))[0])
-        for differ, only_slow, only_fast in counts
-    )
-
-
-def one_step(differ: int, only_slow: int, only_fast: int) -> Any:
-    columns = (np.array([[value]]) for value in (TOP, differ, differ, only_slow, only_fast, 0))
-    return JointWalk(*columns)
 
 
 def literal_decision(
@@ -194,7 +177,7 @@ def literal_decision(
     *,
     xi: float,
     delta: float,
-    bound: Bound,
+    bound: PairedBound,
     costs: tuple[float, ...],
 ) -> tuple[tuple[int, ...] | None, int | None]:
     """Every step of every path in turn; then the cheapest of the last ones before the first
@@ -220,9 +203,9 @@ def literal_decision(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
-def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bound) -> None:
+def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: PairedBound) -> None:
     rng, found, chosen = np.random.default_rng(21), set(), set()
-    for case in range(12 if bound == "product" else 20):
+    for case in range(20):
         n, xi, n_exits = (
             (150, 400, 900, 70)[case % 4],
             (0.05, 0.05, 0.1, 0.05)[case % 4],
@@ -231,7 +214,7 @@ def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bou
         costs = tuple(np.cumsum(rng.integers(1, 9, size=n_exits + 1)).astype(float).tolist())
         cells, outcomes = random_rows(rng, n, n_exits)
         decision = decide(
-            walks_from_counts(*tabulated(cells, outcomes), bound),
+            walks_from_counts(*tabulated(cells, outcomes)),
             n,
             xi=xi,
             delta=0.1,
@@ -281,20 +264,8 @@ def test_the_steps_that_are_kept_lead_to_the_same_decision(
         "bound": bound,
         "costs": tuple(float(m) for m in range(1, n_exits + 2)),
     }
-    decision = decide(walks_from_counts(*tabulated(cells, outcomes), bound), n, **claim)
+    decision = decide(walks_from_counts(*tabulated(cells, outcomes)), n, **claim)
     assert same_decision(decide(decision.walks, n, **claim), decision)
-
-
-def test_the_steps_that_the_product_keeps_lead_to_the_same_decision() -> None:
-    rng = np.random.default_rng(22)
-    for _ in range(8):
-        cells, outcomes = random_rows(rng, 600, 2)
-        walks = walks_from_counts(*tabulated(cells, outcomes), "product")
-        decision = decide(walks, 600, xi=0.1, delta=0.1, bound="product", costs=(1.0, 2.0, 3.0))
-        assert same_decision(
-            decide(decision.walks, 600, xi=0.1, delta=0.1, bound="product", costs=(1.0, 2.0, 3.0)),
-            decision,
-        )
 
 
 def test_a_walk_ends_before_the_first_failure_and_a_later_recovery_does_not_reopen_it() -> None:
@@ -305,7 +276,7 @@ def test_a_walk_ends_before_the_first_failure_and_a_later_recovery_does_not_reop
     counts[0, 4 * ONLY_FAST + ONLY_SLOW], counts[1, 0] = 300, 700
     assert paired_test(0, 300, 1000, xi=0.05, delta=0.1 / 7)
     decision = decide(
-        walks_from_counts(cells, counts, "exact"),
+        walks_from_counts(cells, counts),
         1000,
         xi=0.05,
         delta=0.1,
@@ -329,7 +300,7 @@ def test_the_path_is_chosen_that_reaches_both_exits_at_once(gap: float) -> None:
     counts[[0, 2], 0] = 400
     counts[1, 4 * ONLY_SLOW] = counts[3, ONLY_SLOW] = 100
     order = np.lexsort(rows.T[::-1])
-    walks = walks_from_counts(rows[order], counts[order], "exact")
+    walks = walks_from_counts(rows[order], counts[order])
     decision = decide(walks, 1000, xi=0.05, delta=0.1, bound="exact", costs=(1.0, 2.0, 3.0))
     assert TILTS[decision.chosen] == gap
     assert decision.cells is not None
@@ -340,7 +311,7 @@ def test_costs_choose_the_cheapest_among_valid_ends_and_nothing_else() -> None:
     rng, different = np.random.default_rng(23), 0
     for _ in range(40):
         cells, outcomes = random_rows(rng, 400, 2)
-        walks = walks_from_counts(*tabulated(cells, outcomes), "pair")
+        walks = walks_from_counts(*tabulated(cells, outcomes))
         prices = ((1.0, 1.0001, 9.0), (1.0, 8.9999, 9.0))
         one, other = (
             decide(walks, 400, xi=0.1, delta=0.1, bound="pair", costs=costs) for costs in prices
@@ -368,7 +339,7 @@ def test_equal_costs_keep_the_first_path() -> None:
     # All rows at one, none of them lost: every path goes down to zero and costs the same.
     counts = np.zeros((1, 16), dtype=np.int64)
     counts[0, 0] = 1000
-    walks = walks_from_counts(np.array([[TOP, TOP]]), counts, "exact")
+    walks = walks_from_counts(np.array([[TOP, TOP]]), counts)
     decision = decide(walks, 1000, xi=0.05, delta=0.1, bound="exact", costs=(0.1, 0.2, 0.3))
     assert (decision.cells, decision.chosen) == ((0, 0), 0)
 
@@ -390,17 +361,6 @@ def test_a_cost_is_the_exact_sum_rounded_once() -> None:
     )
 
 
-def test_the_product_bound_is_the_sum_over_exits_at_equal_shares() -> None:
-    rng = np.random.default_rng(25)
-    cells, outcomes = random_rows(rng, 500, 3)
-    walk = walks_from_counts(*tabulated(cells, outcomes), "product")[2].take([0, 300, 600, 1024])
-    exits = [JointWalk(*(part[[m]] for part in vars(walk).values())) for m in range(3)]
-    parts = [product_bound(exit_, 500, 0.03 / 3) for exit_ in exits]
-    assert product_bound(walk, 500, 0.03) == pytest.approx(sum(parts), abs=1e-14)
-    assert product_bound(walk, 500, 0.03, used=2) == pytest.approx(parts[0] + parts[1], abs=1e-14)
-    assert (product_bound(walk, 500, 0.03) >= (walk.losses - walk.gains) / 500).all()
-
-
 # ---- xi = 0
 
 
@@ -414,7 +374,7 @@ def test_without_allowed_loss_the_cheapest_of_147_thresholds_that_pass_mcnemar_i
             outcomes = np.where(rng.random(outcomes.shape) < 0.06, ONLY_FAST, outcomes)
         costs = tuple(float(m) for m in range(1, n_exits + 2))
         decision = decide(
-            walks_from_counts(*tabulated(cells, outcomes), "exact"),
+            walks_from_counts(*tabulated(cells, outcomes)),
             n,
             xi=0.0,
             delta=0.1,
@@ -441,7 +401,7 @@ def test_without_allowed_loss_the_cheapest_of_147_thresholds_that_pass_mcnemar_i
 
 def test_steps_other_than_those_declared_are_not_decided_without_loss() -> None:
     cells, outcomes = random_rows(np.random.default_rng(27), 200, 2)
-    walks = walks_from_counts(*tabulated(cells, outcomes), "exact")
+    walks = walks_from_counts(*tabulated(cells, outcomes))
     claim: dict[str, Any] = {"xi": 0.0, "delta": 0.1, "bound": "exact", "costs": (1.0, 2.0, 3.0)}
     for steps in (list(range(21)), [*WITHOUT_LOSS[:-1], 1023], list(WITHOUT_LOSS[:-1])):
         with pytest.raises(InvalidValueError, match="declared steps"):
@@ -452,7 +412,7 @@ def test_steps_other_than_those_declared_are_not_decided_without_loss() -> None:
 def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
     counts = np.zeros((1, 16), dtype=np.int64)
     counts[0, 0] = 10**6
-    walks = walks_from_counts(np.array([[TOP, TOP]]), counts, "exact")
+    walks = walks_from_counts(np.array([[TOP, TOP]]), counts)
     decision = decide(walks, 10**6, xi=0.0, delta=0.1, bound="exact", costs=(1.0, 2.0, 3.0))
     assert decision.cells is None
     assert decision.refusal is not None
@@ -464,13 +424,20 @@ def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
 
 
 def at_the_top(
-    n: int, n_exits: int, bound: Bound, *, losses: int = 0, gains: int = 0, xi: float, delta: float
+    n: int,
+    n_exits: int,
+    bound: PairedBound,
+    *,
+    losses: int = 0,
+    gains: int = 0,
+    xi: float,
+    delta: float,
 ) -> CascadeDecision:
     """All rows at score 1.0 in every exit; at the first exit so many of them lose and gain."""
     counts = np.zeros((1, 4**n_exits), dtype=np.int64)
     unit = 4 ** (n_exits - 1)
     counts[0, [0, ONLY_SLOW * unit, ONLY_FAST * unit]] = n - losses - gains, losses, gains
-    walks = walks_from_counts(np.full((1, n_exits), TOP), counts, bound)
+    walks = walks_from_counts(np.full((1, n_exits), TOP), counts)
     return decide(
         walks,
         n,
@@ -485,23 +452,21 @@ def at_the_top(
 @pytest.mark.parametrize("n_exits", [2, 3])
 @pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.02, 1e-3)])
 def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss(
-    bound: Bound, n_exits: int, xi: float, delta: float
+    bound: PairedBound, n_exits: int, xi: float, delta: float
 ) -> None:
     refusal = at_the_top(20, n_exits, bound, xi=xi, delta=delta).refusal
     assert refusal is not None
     assert refusal.needed is not None
     assert refusal.code == "too-few"
     assert at_the_top(refusal.needed, n_exits, bound, xi=xi, delta=delta).cells == (0,) * n_exits
-    fewer = refusal.needed - 1 if bound != "product" else int(0.98 * refusal.needed)
-    assert at_the_top(fewer, n_exits, bound, xi=xi, delta=delta).cells is None
-    if bound != "product":
-        assert refusal.needed == labels_needed_by_walk(xi, delta=delta / 7, bound=bound)
+    assert at_the_top(refusal.needed - 1, n_exits, bound, xi=xi, delta=delta).cells is None
+    assert refusal.needed == labels_needed_by_walk(xi, delta=delta / 7, bound=bound)
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(("losses", "gains"), [(2, 0), (4, 3), (0, 3)])
 def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
-    bound: Bound, losses: int, gains: int
+    bound: PairedBound, losses: int, gains: int
 ) -> None:
     n, xi, delta = 60, 0.05, 0.05
     refusal = at_the_top(n, 2, bound, losses=losses, gains=gains, xi=xi, delta=delta).refusal
@@ -513,7 +478,7 @@ def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_saturated_rows_that_alone_break_xi_are_refused_for_good(bound: Bound) -> None:
+def test_saturated_rows_that_alone_break_xi_are_refused_for_good(bound: PairedBound) -> None:
     refusal = at_the_top(1000, 2, bound, losses=60, xi=0.05, delta=0.05).refusal
     assert refusal is not None
     assert refusal.needed is None
@@ -521,7 +486,7 @@ def test_saturated_rows_that_alone_break_xi_are_refused_for_good(bound: Bound) -
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_more_rows_than_can_be_counted_are_not_asked_for(bound: Bound) -> None:
+def test_more_rows_than_can_be_counted_are_not_asked_for(bound: PairedBound) -> None:
     refusal = at_the_top(100, 2, bound, xi=1e-17, delta=0.01).refusal
     assert refusal is not None
     assert refusal.needed is None

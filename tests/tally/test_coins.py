@@ -324,10 +324,8 @@ def test_fractions_in_the_place_of_outcomes_and_classes_are_told_where_to_go() -
         certify_recall(SCORE, GRADE > 2, target=0.9, delta=0.05, quality=grades, seed=0)  # type: ignore[call-arg]
 
 
-def test_the_product_and_answers_that_differ_are_not_graded() -> None:
+def test_answers_that_differ_are_not_graded() -> None:
     asked: dict[str, Any] = {"xi": 0.1, "delta": 0.05}
-    with pytest.raises(InvalidValueError, match="these are graded: use bound='exact' or 'pair'"):
-        certify_cascade(SCORE, quality=QUALITY, bound="product", **asked, seed=0)
     with pytest.raises(InvalidValueError, match="claim='differ' takes no labels"):
         certify_cascade(SCORE, ANSWERS, quality=QUALITY, claim="differ", **asked, seed=0)
     tally = Tally.count("cascade", SCORE, quality=QUALITY, seed=0)

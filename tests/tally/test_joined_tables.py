@@ -272,7 +272,7 @@ def models(count: int, rows: int = 400) -> tuple[list[list[dict[str, Any]]], dic
 def test_a_cascade_of_joined_tables_is_that_of_their_columns(tmp_path: Path, count: int) -> None:
     tables, arrays = models(count)
     paths = [lines(tmp_path / f"{m}.jsonl", table) for m, table in enumerate(tables)]
-    asked: dict[str, Any] = {"xi": 0.05, "delta": 0.1, "bound": "pair"}
+    asked: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
     whole = certify_cascade(**arrays, **asked)
     for data in (paths, tables):
         made = certify_cascade("sure", "said", "truth", data=data, id="id", **asked)

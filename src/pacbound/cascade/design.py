@@ -16,7 +16,6 @@ from pacbound.cascade.rows import CLASSES, ReadingOptions
 from pacbound.claims.cascade import CLAIM, CascadeCertificate, certify_declared
 from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import LARGEST_COST
 from pacbound.sources.batches import part_of
@@ -77,7 +76,7 @@ class CascadeDesign:
     >>> right = rng.random((5000, 3)) < confidence ** [1.0, 0.6, 0.1]
     >>> prediction = np.where(right, label[:, None], label[:, None] + 1)
     >>> design = design_cascade(
-    ...     confidence, prediction, label, costs=[1, 4, 20], xi=0.05, delta=0.01, bound="pair"
+    ...     confidence, prediction, label, costs=[1, 4, 20], xi=0.05, delta=0.01
     ... )
     >>> design.models[-1], design.certificate.certified, design.saved > 0.2
     (2, True, True)
@@ -137,7 +136,6 @@ def design_cascade(  # noqa: PLR0913
     fold: float = 0.2,
     contain: Sequence[int | str] = (),
     first: int | str | None = None,
-    bound: Bound = "exact",
     data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> CascadeDesign:
@@ -192,8 +190,6 @@ def design_cascade(  # noqa: PLR0913
         Models that must be among those before the slow one.
     first
         The model that must be asked first.
-    bound
-        As in `certify_cascade`.
     data
         The paths of files.
     **rows
@@ -228,12 +224,11 @@ def design_cascade(  # noqa: PLR0913
     ...     costs=[115, 3_731],
     ...     xi=0.01,
     ...     delta=0.01,
-    ...     bound="pair",
     ... )
     >>> design.models, design.certificate.n, f"{design.saved:.0%} saved"
-    ((0, 1), 16000, '58% saved')
+    ((0, 1), 16000, '61% saved')
     """
-    asked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
+    asked = CLAIM.wishes({"xi": xi, "delta": delta})
     rate, level = asked["xi"], asked["delta"]
     _refuse_unknown(rows)
     if data is not None and not are_paths(data):
@@ -294,7 +289,6 @@ def design_cascade(  # noqa: PLR0913
         declared,
         xi=rate,
         delta=level,
-        bound=bound,
         columns=table.names.of(models).recorded if table.is_named else {},
     ).with_about(texts, sample=name)
     if progress is not None:

@@ -810,7 +810,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         passed = [set(self.passed(one["counts"], values, bound=bound)) for one in values["tables"]]
         seen = of_candidates(tally.counts.sum(axis=0))[0]
         most = paired_upper(lost_of(seen), int(seen[ONLY_NEW]), tally.rows, delta=delta)
-        return Sample(bool(set.intersection(*passed)), most, (), bound)
+        return Sample(bool(set.intersection(*passed)), most, (), bound == "pair")
 
 
 def _chances(laws: Sequence[Tally], n: int, xi: float, delta: float) -> Any:

@@ -23,7 +23,6 @@ from pacbound.cli.options import ROWS, JsonOption, names, numbers, option
 from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
-from pacbound.procedures.cascade import Bound
 
 # How many of the cascades that were tried are printed.
 SHOWN = 8
@@ -66,9 +65,6 @@ def design(
         str | None, option("Prediction columns of models that must be there: p2,p5")
     ] = None,
     first: Annotated[str | None, option("Prediction column of the model to ask first.")] = None,
-    bound: Annotated[
-        Bound, option("exact, the pair of binomial bounds, or the paper's product.")
-    ] = "exact",
     *,
     rows: Annotated[RowChoices, (*RELATED, *GRADED, *PIPED, "sample")],
     output: OutputOption = None,
@@ -97,7 +93,6 @@ def design(
             seed=seed,
             contain=[] if contain is None else names(contain),
             first=first,
-            bound=bound,
             data=tables,
             progress=progress,
             about=about_of(about),

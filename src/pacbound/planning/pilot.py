@@ -232,7 +232,7 @@ class _Planner:
                 _quantile(np.array(each), 0.5)
                 for each in zip(*(sample.thresholds for sample in samples), strict=True)
             ),
-            bound=samples[0].bound,
+            coarse=samples[0].coarse,
         )
 
     def _chances(self, rows: int) -> Any:

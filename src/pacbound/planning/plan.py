@@ -35,13 +35,13 @@ class PlanPoint:
         ten is at or below `low`, and one in ten at or above `high`.
     thresholds : tuple of float
         The median threshold of each exit, or of the shield; empty for a calibration.
-    bound : str
-        What the samples were certified by. "pair" stands in for "exact" where that is slow, and is
-        a little less generous.
+    coarse : bool
+        Whether a quicker test stood in for the one that certifies, where that is slow; it is a
+        little less generous.
 
     Examples
     --------
-    >>> point = PlanPoint(1000, 200.0, None, 1.0, 1.0, 0.5, 0.45, 0.55, (0.9,), "exact")
+    >>> point = PlanPoint(1000, 200.0, None, 1.0, 1.0, 0.5, 0.45, 0.55, (0.9,), False)
     >>> point.rows, point.value
     (1000, 0.5)
     """
@@ -55,7 +55,7 @@ class PlanPoint:
     low: float
     high: float
     thresholds: tuple[float, ...]
-    bound: str
+    coarse: bool
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class PilotPlan:
             f"  {'10 to 90 %':<18}{thresholds}"
         ).rstrip()
         for point in self.points:
-            marked = f"{point.rows:,}{'*' if point.bound == 'pair' else ' '}"
+            marked = f"{point.rows:,}{'*' if point.coarse else ' '}"
             cost = "" if point.cost is None else f"{point.cost:>11,.2f}"
             spread = f"{point.low:.4f} to {point.high:.4f}"
             thresholds = ", ".join(f"{threshold:.4f}" for threshold in point.thresholds)
@@ -203,10 +203,10 @@ class PilotPlan:
         )
 
     def _notes(self) -> Iterator[str]:
-        if any(point.bound == "pair" for point in self.points):
+        if any(point.coarse for point in self.points):
             yield (
-                "* certified by the pair of bounds, which is quicker; the exact one will give a "
-                "little more."
+                "* judged by a quicker, coarser test: certifying so many rows will give a little "
+                "more."
             )
         yield (
             f"Fix the number of {self.unit} before you look at them, and leave those of the "

@@ -14,15 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidValueError
 from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.stats.binomial import binomial_interval, bonferroni_level, fixed_sequence
+from pacbound.stats.binomial import bonferroni_level, fixed_sequence
 from pacbound.stats.paired import (
     PairedBound,
     labels_needed_by_walk,
@@ -32,17 +30,11 @@ from pacbound.stats.paired import (
 from pacbound.stats.planning import least_passing
 from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 
-Bound = Literal["exact", "pair", "product"]
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]
 
 
-def by_bound(name: str) -> dict[Bound, str]:
-    """The names of a procedure by its bound, which stands in the place of {}."""
-    return {bound: name.format(bound) for bound in get_args(Bound)}
-
-
-NAMES = by_bound("cascade/two-models/{}/1")
+NAME = "cascade/two-models/1"
 # The highest cell of the question's grid; a procedure of another grid would need another name.
 TOP = GRID.n_cells - 1
 
@@ -127,20 +119,18 @@ class CascadeDecision:
     refusal: CascadeRefusal | None
 
 
-def decide(walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
+def decide(
+    walk: JointWalk, n: int, *, xi: float, delta: float, bound: PairedBound = "exact"
+) -> CascadeDecision:
     """Walk down the grid and keep the last threshold before the first failure.
 
     With probability at least 1 - `delta` the cascade at that threshold loses at most `xi` accuracy
     against the slow model.
     """
-    if bound not in NAMES:
-        raise InvalidValueError(
-            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
-        )
     if xi == 0:
         return _decide_without_loss(walk, n, delta)
     changes = walk.take(walk.changes())
-    passed = _leading_passes(changes, _test(n, xi, delta, bound))
+    passed = _leading_passes(changes, lambda part: _passes(part, n, xi, delta, bound))
     seen = changes.cells[0, : passed + 1]
     if passed == 0:
         top = walk.at(seen)
@@ -165,13 +155,7 @@ def _leading_passes(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int
     return len(walk)
 
 
-def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
-    if bound == "product":
-        return lambda walk: product_bound(walk, n, delta) <= xi
-    return lambda walk: _paired_passes(walk, n, xi, delta, bound)
-
-
-def _paired_passes(walk: JointWalk, n: int, xi: float, delta: float, bound: PairedBound) -> Passes:
+def _passes(walk: JointWalk, n: int, xi: float, delta: float, bound: PairedBound) -> Passes:
     """Whether each step passes, up to the first that does not.
 
     Between two rises of the losses only gains come in, and more of them never make a step fail. So
@@ -181,23 +165,6 @@ def _paired_passes(walk: JointWalk, n: int, xi: float, delta: float, bound: Pair
     gains = np.minimum.reduceat(walk.gains, rises)
     passes = paired_test(walk.losses[rises], gains, n, xi=xi, delta=delta, bound=bound)
     return np.repeat(passes, np.diff(rises, append=len(walk)))
-
-
-def product_bound(
-    walk: JointWalk, n: int, delta: float, *, used: int | None = None
-) -> NDArray[np.float64]:
-    """The paper's bound on the loss with its misprint mended: (1 - c_lo) r_up - (1 - c'_up) r_lo,
-    summed over exits, or over the first `used`. Each exit has an equal share of delta, and each of
-    its intervals a third of that.
-    """
-    level = bonferroni_level(bonferroni_level(delta, len(walk.cells)), 3)
-    differ, gains = walk.differ[:used], walk.only_fast[:used]
-    rate_low, rate_high = binomial_interval(differ, n, delta=level)
-    fast_low, _ = binomial_interval(gains, differ, delta=level)
-    _, slow_high = binomial_interval(walk.lost[:used], differ, delta=level)
-    # One unit in the last place, three times over, covers the rounding of the sums and products.
-    bound = (1 - fast_low) * rate_high - (1 - slow_high) * rate_low
-    return np.asarray((bound + 4 * np.finfo(float).eps).sum(axis=0))
 
 
 def _decide_without_loss(walk: JointWalk, n: int, delta: float) -> CascadeDecision:
@@ -219,15 +186,15 @@ def tried_without_loss(walk: JointWalk, delta: float) -> tuple[JointWalk, Passes
 
 
 def refusal_at_top(
-    walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound
+    walk: JointWalk, n: int, *, xi: float, delta: float, bound: PairedBound
 ) -> CascadeRefusal:
     """Why not even the highest threshold, the first step of `walk`, passes at the walk's own
     `delta`, and what would help.
     """
     losses, gains = int(walk.losses[0]), int(walk.gains[0])
-    differ, unlabelled = int(walk.differ[:, 0].sum()), int(walk.unlabelled[:, 0].sum())
+    unlabelled = int(walk.unlabelled[:, 0].sum())
     hopeless = losses > 0 and losses - gains >= xi * n
-    needed = None if hopeless else _rows_needed(losses, gains, differ, max(n, 1), xi, delta, bound)
+    needed = None if hopeless else _rows_needed(losses, gains, max(n, 1), xi, delta, bound)
     if losses == 0:
         return CascadeRefusal("too-few", {"n": n, "xi": xi, "delta": delta}, needed)
     numbers = {"losses": losses, "gains": gains, "n": n, "xi": xi, "unlabelled": unlabelled}
@@ -237,21 +204,20 @@ def refusal_at_top(
 
 @lru_cache(maxsize=1024)
 def _rows_needed(
-    losses: int, gains: int, differ: int, n: int, xi: float, delta: float, bound: Bound
+    losses: int, gains: int, n: int, xi: float, delta: float, bound: PairedBound
 ) -> int | None:
     """About how many rows would pass if the rates stayed as they were seen in `n` rows; None if
     more than can be counted. Sessions ask the same again and again.
     """
-    least = 1 if bound == "product" else labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
-    if losses == gains == 0 and bound != "product":
+    least = labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
+    if losses == gains == 0:
         return least if least <= LARGEST_COUNT else None
 
-    # The pair stands in for "exact" here: it asks for a few more rows, but answers at once for any
-    # number of them.
+    # The pair stands in for the exact test here: it asks for a few more rows, but answers at once
+    # for any number of them.
     def passes(rows: int) -> bool:
-        up = -(-differ * rows // n), -(-losses * rows // n)
-        top = JointWalk(*(np.array([[count]]) for count in (TOP, rows, *up, gains * rows // n, 0)))
-        test = _test(rows, xi, delta, "product" if bound == "product" else "pair")
-        return rows >= least and bool(test(top)[0])
+        lost, gained = -(-losses * rows // n), gains * rows // n
+        enough = rows >= least
+        return enough and bool(paired_test(lost, gained, rows, xi=xi, delta=delta, bound="pair"))
 
     return least_passing(passes)

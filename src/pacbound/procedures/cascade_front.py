@@ -22,18 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, by_bound
+from pacbound.procedures.cascade import CascadeDecision, CascadeRefusal
 from pacbound.procedures.cascade_paths import step_test
 from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
 from pacbound.stats.binomial import fixed_sequence
-from pacbound.stats.paired import mcnemar_test
+from pacbound.stats.paired import PairedBound, mcnemar_test
 from pacbound.stats.planning import least_passing
 from pacbound.tally.questions.cascade import grid_of
 
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]
 
-NAMES = by_bound("cascade/declared-front/{}/1")
+NAME = "cascade/declared-front/1"
 # A sequence is no longer than the paths that are declared without a fold.
 MOST_STEPS = 1024
 
@@ -92,7 +92,7 @@ def never_cell(exits: int) -> int:
     return grid_of(exits).n_cells
 
 
-def walk_along(sequence: Integers, cells: Integers, counts: Integers, bound: Bound) -> JointWalk:
+def walk_along(sequence: Integers, cells: Integers, counts: Integers) -> JointWalk:
     """The counts at every step of `sequence`, (exits, steps), from the occupied joint cells and
     their joint outcomes.
     """
@@ -106,11 +106,17 @@ def walk_along(sequence: Integers, cells: Integers, counts: Integers, bound: Bou
             for part, weights in enumerate(answered[m]):
                 parts[part, m, step] = weights[leaves].sum()
             left &= ~leaves
-    return JointWalk(sequence, *parts).judged_by(bound)
+    return JointWalk(sequence, *parts).as_judged()
 
 
 def decide(
-    walk: JointWalk, declared: Declared, n: int, *, xi: float, delta: float, bound: Bound
+    walk: JointWalk,
+    declared: Declared,
+    n: int,
+    *,
+    xi: float,
+    delta: float,
+    bound: PairedBound = "exact",
 ) -> CascadeDecision:
     """Walk the declared sequence and keep the last step before the first failure.
 
@@ -128,23 +134,23 @@ def decide(
         )
     seen = walk.take(slice(0, passed + 1))
     if passed == 0:
-        return CascadeDecision(None, 0, (seen,), _refusal(walk, n, xi, delta, bound))
+        return CascadeDecision(None, 0, (seen,), _refusal(walk, n, xi, delta))
     return CascadeDecision(tuple(walk.cells[:, passed - 1].tolist()), 0, (seen,), None)
 
 
-def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
+def _test(n: int, xi: float, delta: float, bound: PairedBound) -> Callable[[JointWalk], Passes]:
     if xi > 0:
         return step_test(n, xi, delta, bound)
     return lambda walk: np.asarray(mcnemar_test(walk.losses, walk.gains, delta=delta))
 
 
-def _refusal(walk: JointWalk, n: int, xi: float, delta: float, bound: Bound) -> CascadeRefusal:
+def _refusal(walk: JointWalk, n: int, xi: float, delta: float) -> CascadeRefusal:
     """Why the first step fails, and about how many rows would pass at the rates that were seen."""
     losses, gains = int(walk.losses[0]), int(walk.gains[0])
     if losses - gains > xi * n or (xi == 0 and losses == gains):
         needed = None
     else:
-        needed = least_passing(lambda rows: _passes_scaled(walk, n, rows, xi, delta, bound))
+        needed = least_passing(lambda rows: _passes_scaled(walk, n, rows, xi, delta))
     if xi == 0 and losses == gains:
         return CascadeRefusal("fold-even", {"losses": losses}, needed)
     if losses == gains == 0:
@@ -153,13 +159,11 @@ def _refusal(walk: JointWalk, n: int, xi: float, delta: float, bound: Bound) -> 
     return CascadeRefusal("fold-loses" if needed is None else "fold-near", numbers, needed)
 
 
-def _passes_scaled(
-    walk: JointWalk, n: int, rows: int, xi: float, delta: float, bound: Bound
-) -> bool:
+def _passes_scaled(walk: JointWalk, n: int, rows: int, xi: float, delta: float) -> bool:
     """Whether so many rows would pass the first step at the rates of `n`."""
     more = walk.scaled(n, rows)
     # A few rows cannot hold what was rounded up at each exit.
     if more.losses[0] + more.gains[0] > rows:
         return False
     # The pair asks for a few more rows than the exact test, and answers at once for any number.
-    return bool(_test(rows, xi, delta, "product" if bound == "product" else "pair")(more)[0])
+    return bool(_test(rows, xi, delta, "pair")(more)[0])

@@ -50,14 +50,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, by_bound
+from pacbound.procedures.cascade import CascadeDecision, CascadeRefusal
 from pacbound.procedures.cascade_paths import Passes
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.binomial import (
@@ -66,17 +66,18 @@ from pacbound.stats.binomial import (
     fixed_sequence,
     sidak_level,
 )
+from pacbound.stats.paired import PairedBound
 
 Integers = NDArray[np.int64]
 Shared = Literal["common", "own"]
 Method = Literal["walk", "paths"]
 Decisions = tuple[CascadeDecision, ...]
 
-NAMES: dict[tuple[Shared, Method], dict[Bound, str]] = {
-    ("common", "walk"): by_bound("cascade/groups/common/two-models/{}/1"),
-    ("common", "paths"): by_bound("cascade/groups/common/seven-paths/{}/1"),
-    ("own", "walk"): by_bound("cascade/groups/own/two-models/{}/1"),
-    ("own", "paths"): by_bound("cascade/groups/own/seven-paths/{}/1"),
+NAMES: dict[tuple[Shared, Method], str] = {
+    ("common", "walk"): "cascade/groups/common/two-models/1",
+    ("common", "paths"): "cascade/groups/common/seven-paths/1",
+    ("own", "walk"): "cascade/groups/own/two-models/1",
+    ("own", "paths"): "cascade/groups/own/seven-paths/1",
 }
 
 
@@ -88,12 +89,12 @@ class GroupRows:
     walks: tuple[JointWalk, ...]
 
     @classmethod
-    def from_counts(cls, cells: Integers, counts: Integers, bound: Bound) -> GroupRows:
+    def from_counts(cls, cells: Integers, counts: Integers) -> GroupRows:
         """From the occupied cells of the group and the counts of their joint outcomes."""
         n = int(counts.sum())
         if cells.shape[1] > 1:
-            return cls(n, cascade_paths.walks_from_counts(cells, counts, bound))
-        return cls(n, (cascade.walk_from_counts(cells[:, 0], counts).judged_by(bound),))
+            return cls(n, cascade_paths.walks_from_counts(cells, counts))
+        return cls(n, (cascade.walk_from_counts(cells[:, 0], counts).as_judged(),))
 
     def with_gains(self) -> GroupRows:
         """The rows as they would be if all without a label were gains."""
@@ -101,11 +102,11 @@ class GroupRows:
 
 
 class Asked(TypedDict):
-    """What a decision is asked for."""
+    """What a decision is asked for. A plan asks by the "pair", which answers at once."""
 
     xi: float
     delta: float
-    bound: Bound
+    bound: NotRequired[PairedBound]
 
 
 def decide(
@@ -142,12 +143,12 @@ def own_level(delta: float, groups: int, *, dependent: bool) -> float:
     return (bonferroni_level if dependent else sidak_level)(delta, groups)
 
 
-def too_small(n: int, exits: int, asked: Asked) -> bool:
+def too_small(n: int, exits: int, *, xi: float, delta: float) -> bool:
     """Whether a group of so many rows is too small to pass, by its number alone."""
-    level = asked["delta"]
+    level = delta
     if exits > 1:
         level = bonferroni_level(level, len(cascade_paths.TILTS))
-    return n == 0 or bool(binomial_upper(0, n, delta=level) > asked["xi"])
+    return n == 0 or bool(binomial_upper(0, n, delta=level) > xi)
 
 
 def refused(
@@ -208,7 +209,7 @@ def _along_paths(
     groups: Sequence[GroupRows], asked: Asked, costs: tuple[float, ...], counted: Sequence[int]
 ) -> Decisions:
     """More than two models: each path up to the first failure of any group, then the cheapest."""
-    xi, bound = asked["xi"], asked["bound"]
+    xi, bound = asked["xi"], asked.get("bound", "exact")
     level = bonferroni_level(asked["delta"], len(cascade_paths.TILTS))
     walks = [tuple(map(_Placed.of, group.walks, cascade_paths.TILTS)) for group in groups]
     failures = np.array(
@@ -227,9 +228,7 @@ def _along_paths(
                 None,
                 least,
                 kept,
-                cascade_paths.refusal_at_start(
-                    group.walks[least], group.n, xi=xi, delta=level, bound=bound
-                )
+                cascade.refusal_at_top(group.walks[least], group.n, xi=xi, delta=level, bound=bound)
                 if fails[least] == 0
                 else None,
             )

@@ -7,8 +7,6 @@ Lemma (monotone tests). A step that passes with b losses and c gains passes with
 with more gains.
 Exact: the region is {b <= bmax(c)}, and bmax is made nondecreasing when it is computed.
 Pair: Upper(b) rises in b and Lower(c) in c, and the bound is their difference.
-Product: how many rows differ needs no label and stays. More gains raise c_lo and lower
-(1 - c_lo) r_up; more losses raise c'_up and raise -(1 - c'_up) r_lo.
 xi = 0: P(Bin(b + c, 1/2) <= b) = P(Bin(b + c, 1/2) >= c) rises in b and falls in c.
 
 Theorem. Let n rows be independent draws, n fixed, and let each row's label exist, and be what it
@@ -66,7 +64,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import CascadeDecision, CascadeRefusal, by_bound
+from pacbound.procedures.cascade import CascadeDecision, CascadeRefusal
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.arguments import is_one_of
 
@@ -74,8 +72,8 @@ from pacbound.stats.arguments import is_one_of
 # its own.
 Claim = Literal["loss", "differ"]
 
-NAMES = by_bound("cascade/two-models/{}/partial-labels/1")
-PATHS_NAMES = by_bound("cascade/seven-paths/{}/partial-labels/1")
+NAME = "cascade/two-models/partial-labels/1"
+PATHS_NAME = "cascade/seven-paths/partial-labels/1"
 
 
 def with_gains(walk: JointWalk) -> JointWalk:

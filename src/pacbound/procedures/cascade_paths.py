@@ -4,16 +4,11 @@ A path is a fixed list of threshold vectors that falls from "never exit" to "alw
 differ in how much earlier or later exits are favoured. Each is walked at delta / 7 with the loss of
 the whole cascade, up to its first failure, and the cheapest of the seven ends is kept. Valid
 because each walk is a fixed sequence and their failures are added up.
-
-The paper chooses one exit after the other, each as low as its bound allows, on the same rows. No
-proof is known that the result keeps xi with probability 1 - delta for more than two models. It is
-here for comparison (`decide_greedily`). A certificate made by it says so and is not certified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -24,25 +19,19 @@ from scipy.special import expit
 
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import (
-    Bound,
     CascadeDecision,
     CascadeRefusal,
-    by_bound,
-    product_bound,
     refusal_at_top,
 )
-from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along, along_each
+from pacbound.procedures.joint_walk import TOP, JointWalk, along_each
 from pacbound.stats.arguments import real_numbers
 from pacbound.stats.binomial import bonferroni_level, fixed_sequence
-from pacbound.stats.paired import mcnemar_test, paired_test
-from pacbound.stats.planning import least_passing
+from pacbound.stats.paired import PairedBound, mcnemar_test, paired_test
 
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]
 
-NAMES = by_bound("cascade/seven-paths/{}/1")
-GREEDY_NAMES = by_bound("cascade/greedy/{}/1")
-NO_PROOF = CascadeRefusal("no-proof")
+NAME = "cascade/seven-paths/1"
 TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 STEPS = 1024
 # What 2^53 rows of this cost add up to is still a float.
@@ -66,10 +55,10 @@ def declared_path(tilt: float, exits: int) -> Integers:
     return path
 
 
-def walks_from_counts(cells: Integers, counts: Integers, bound: Bound) -> tuple[JointWalk, ...]:
+def walks_from_counts(cells: Integers, counts: Integers) -> tuple[JointWalk, ...]:
     """All seven paths, from the occupied joint cells and the counts of their joint outcomes."""
     walks = along_each((declared_path(tilt, cells.shape[1]) for tilt in TILTS), cells, counts)
-    return tuple(walk.judged_by(bound) for walk in walks)
+    return tuple(walk.as_judged() for walk in walks)
 
 
 def decide(
@@ -78,8 +67,8 @@ def decide(
     *,
     xi: float,
     delta: float,
-    bound: Bound,
     costs: tuple[float, ...],
+    bound: PairedBound = "exact",
 ) -> CascadeDecision:
     """Walk each path to its first failure and keep the cheapest end.
 
@@ -102,26 +91,10 @@ def decide(
             range(len(walks)),
             key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]),
         )
-        refusal = refusal_at_start(walks[best], n, xi=xi, delta=level, bound=bound)
+        refusal = refusal_at_top(walks[best], n, xi=xi, delta=level, bound=bound)
         return CascadeDecision(None, best, seen, refusal)
     chosen = min(passed, key=lambda place: total_cost(walks[place].exits[:, ends[place]], n, costs))
     return CascadeDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
-
-
-def refusal_at_start(
-    walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound
-) -> CascadeRefusal:
-    """Why the first step of `walk` fails at the walk's own `delta`; the product needs more rows
-    than one exit would, having more intervals to pay for.
-    """
-    refusal = refusal_at_top(walk, n, xi=xi, delta=delta, bound=bound)
-    if bound != "product" or refusal.needed is None:
-        return refusal
-
-    def passes(rows: int) -> bool:
-        return bool(step_test(rows, xi, delta, bound)(walk.scaled(max(n, 1), rows))[0])
-
-    return replace(refusal, needed=least_passing(passes))
 
 
 def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
@@ -154,24 +127,24 @@ def total_cost(exits: Integers, n: int, costs: tuple[float, ...]) -> float:
     return float(sum(rows * Fraction(cost) for rows, cost in zip(answered, costs, strict=True)))
 
 
-def step_test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
+def step_test(
+    n: int, xi: float, delta: float, bound: PairedBound = "exact"
+) -> Callable[[JointWalk], Passes]:
     """The test of every step of a walk, each at the full `delta`."""
-    if bound == "product":
-        return lambda walk: product_bound(walk, n, delta) <= xi
     return lambda walk: np.asarray(
         paired_test(walk.losses, walk.gains, n, xi=xi, delta=delta, bound=bound)
     )
 
 
-def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes], exit_: int = 0) -> int:
+def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int:
     """The last step before the first failure, -1 if the first step fails; a walk on which none
-    fails goes on until the threshold of `exit_` is 0.
+    fails goes on until every row exits.
     """
     changes = walk.changes()
     passed = fixed_sequence(test(walk.take(changes)))
     if passed < len(changes):
         return int(changes[passed]) - 1
-    if walk.cells[exit_, -1]:
+    if walk.cells[0, -1]:
         raise InvalidValueError(
             f"A walk stops at the thresholds {walk.cells[:, -1].tolist()} (of {TOP}), and none of "
             "its steps fails: the step that ended it is missing."
@@ -236,61 +209,3 @@ def _decide_without_loss(
         return CascadeDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
     looks = len(walks) * len(WITHOUT_LOSS)
     return CascadeDecision(None, 0, tried, CascadeRefusal("no-loss", {"tried": looks, "n": n}))
-
-
-def decide_greedily(
-    cells: Integers, counts: Integers, n: int, *, xi: float, delta: float, bound: Bound
-) -> CascadeDecision:
-    """Lower each threshold in turn to the last cell before the first failure, those before it
-    fixed, those after it unused.
-    """
-    exits, falling = cells.shape[1], np.arange(TOP, -1, -1)
-    path = np.full((exits, len(falling)), NEVER)
-    walks = []
-    for m in range(exits):
-        path[m] = falling
-        walk = along(path.copy(), cells, counts).judged_by(bound)
-        end = last_to_pass(walk, _greedy_test(m, n, xi, delta, bound), m)
-        path[m] = falling[end] if end >= 0 else NEVER
-        walks.append(walk.take(steps_to_tell(walk, end)))
-    return decide_greedily_again(tuple(walks), n, xi=xi, delta=delta, bound=bound)
-
-
-def decide_greedily_again(
-    walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound
-) -> CascadeDecision:
-    """The decision from the walks that a certificate keeps, one for each exit."""
-    cells: list[int] = []
-    kept = []
-    for m, walk in enumerate(walks):
-        _require_greedy(walk, m, cells)
-        end = last_to_pass(walk, _greedy_test(m, n, xi, delta, bound), m)
-        path = np.repeat(walk.cells[:, :1], TOP + 1, axis=1)
-        path[m] = np.arange(TOP, -1, -1)
-        require_followed(walk, end, path)
-        cells.append(int(walk.cells[m, end]) if end >= 0 else NEVER)
-        kept.append(walk.take(steps_to_tell(walk, end)))
-    taken = [m for m, cell in enumerate(cells) if cell != NEVER]
-    return CascadeDecision(tuple(cells), taken[-1] if taken else 0, tuple(kept), NO_PROOF)
-
-
-def _require_greedy(walk: JointWalk, exit_: int, chosen: list[int]) -> None:
-    """Raise unless `walk` lowers the threshold of `exit_` from the top alone, those before it at
-    what was `chosen` and those after it unused.
-    """
-    fixed = np.array([*chosen, *[NEVER] * (len(walk.cells) - len(chosen) - 1)])
-    others = np.delete(walk.cells, exit_, axis=0)
-    lowered = walk.cells[exit_]
-    if (others != fixed[:, None]).any() or lowered[0] != TOP or (np.diff(lowered) >= 0).any():
-        raise InvalidValueError(
-            f"Walk {exit_} is not that of a greedy choice: expected the threshold of exit {exit_} "
-            f"to fall from {TOP}, and all others to stay at {fixed.tolist()}."
-        )
-
-
-def _greedy_test(
-    exit_: int, n: int, xi: float, delta: float, bound: Bound
-) -> Callable[[JointWalk], NDArray[np.bool_]]:
-    if bound == "product":
-        return lambda walk: product_bound(walk, n, delta, used=exit_ + 1) <= xi
-    return lambda walk: step_test(n, xi, bonferroni_level(delta, len(walk.cells)), bound)(walk)

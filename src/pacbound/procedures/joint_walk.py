@@ -72,12 +72,10 @@ class JointWalk:
         judged = np.concatenate([self.differ, self.lost, self.only_fast])
         return np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=1) != 0).any(axis=0))))
 
-    def judged_by(self, bound: str) -> JointWalk:
-        """The walk with the counts that `bound` looks at: only the product looks at rows that
-        differ to no effect.
+    def as_judged(self) -> JointWalk:
+        """The walk with the counts that tests look at: none looks at rows that differ to no
+        effect.
         """
-        if bound == "product":
-            return self
         return replace(self, differ=self.lost + self.only_fast)
 
     def scaled(self, n: int, rows: int) -> JointWalk:

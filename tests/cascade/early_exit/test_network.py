@@ -269,7 +269,6 @@ def test_a_certificate_takes_the_place_of_thresholds() -> None:
         table.prediction[:, 1],
         xi=0.4,
         delta=0.1,
-        bound="pair",
     )
     assert certificate.certified
     assert (

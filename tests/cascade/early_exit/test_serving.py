@@ -45,7 +45,7 @@ def certified(network: EarlyExitNetwork, x: Tensor) -> CascadeCertificate:
     """By the slow network's own answers, so that only a difference is a loss."""
     table = network.exit_table(torch.split(x, 1))
     found = certify_cascade(
-        table.confidence, table.prediction, table.prediction[:, -1], xi=0.4, delta=0.1, bound="pair"
+        table.confidence, table.prediction, table.prediction[:, -1], xi=0.4, delta=0.1
     )
     assert found.certified
     return found

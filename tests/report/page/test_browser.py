@@ -139,10 +139,10 @@ def many_figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("figures") / "report.html"
     names = (
         "abstention-groups-1 alarm-range-rollouts-1 batch-1 calibration-weights-1 "
-        "cascade-groups-common-paths-product-1 cascade-front-refused-1 cascade-partial-refused-1"
+        "cascade-groups-common-paths-exact-1 cascade-front-refused-1 cascade-partial-refused-1"
     )
     frozen = [FROZEN / f"{name}.json" for name in names.split()]
-    brake, costly = shield(), cascade(bound="pair", costs=(115_456, 3_733_888))
+    brake, costly = shield(), cascade(costs=(115_456, 3_733_888))
     write_report([*frozen, costly, brake], path, monitors=alarmed(brake))
     return path
 

@@ -109,7 +109,7 @@ def test_dozens_of_frozen_certificates_fit_on_one_page(tmp_path: Path, half: int
 
 
 @pytest.mark.parametrize(
-    "name", ["cascade-groups-own-exact-1", "cascade-groups-common-pair-1", "abstention-groups-1"]
+    "name", ["cascade-groups-own-exact-1", "cascade-groups-common-exact-1", "abstention-groups-1"]
 )
 def test_the_words_stand_in_the_order_of_the_certificate(tmp_path: Path, name: str) -> None:
     """What is said about groups follows the sentence that announces it."""
@@ -136,7 +136,7 @@ def test_the_seed_of_a_draw_is_on_the_page(tmp_path: Path) -> None:
 
 
 def test_large_costs_are_written_in_digits(tmp_path: Path) -> None:
-    certificate = cascade(bound="pair", costs=(115_456, 3_733_888.0))
+    certificate = cascade(costs=(115_456, 3_733_888.0))
     _, page = _written(tmp_path, certificate)
     assert "115,456; 3,733,888" in page.text
     assert "instead of 3,733,888, the error" in page.text

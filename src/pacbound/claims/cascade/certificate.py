@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacbound.claims.assumptions import seed_line
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate, ReadOnly
 from pacbound.claims.claim import sealed
-from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.errors import InvalidTypeError, PacboundError
 from pacbound.procedures import cascade, cascade_paths, joint_walk
 from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.procedures.cascade_front import Declared, never_cell
@@ -233,8 +233,7 @@ class CascadeCertificate(Certificate):
 
     A refusal has `certified` False and the thresholds +inf: never exit early. Common thresholds are
     refused if a single group cannot be certified, and `refusal` names it; with own thresholds such
-    a group never exits early, and the claim is refused only if no group can be certified. The
-    method "greedy" carries no proof, so it is never certified even though it names thresholds.
+    a group never exits early, and the claim is refused only if no group can be certified.
 
     Attributes
     ----------
@@ -293,14 +292,9 @@ class CascadeCertificate(Certificate):
         return str(self.values["claim"])
 
     @property
-    def bound(self) -> Any:
-        """Which test was used: "exact", "pair" or "product"."""
-        return self.values["bound"]
-
-    @property
     def method(self) -> str:
-        """How thresholds were found: "walk" for two models; "paths" or "greedy" for more; "front"
-        for a sequence of thresholds that a fold declared (`design_cascade`).
+        """How thresholds were found: "walk" for two models; "paths" for more; "front" for a
+        sequence of thresholds that a fold declared (`design_cascade`).
         """
         by: Any = self.by.procedures[self.values["procedure"]]
         return str(by.method)
@@ -338,7 +332,7 @@ class CascadeCertificate(Certificate):
     def tables(self) -> tuple[CascadeGroup, ...]:
         """What is claimed about each group; without groups, about all rows."""
         return tuple(
-            group_of(table, self.method, self.costs, self.declared, refusal)
+            group_of(table, self.costs, self.declared, refusal)
             for table, refusal in zip(self.values["tables"], self._refusals[1], strict=True)
         )
 
@@ -396,15 +390,9 @@ class CascadeCertificate(Certificate):
 
     def thresholds_for_use(self) -> Any:
         """The thresholds of a cascade that runs on this certificate, which is verified first. A
-        refusal never exits early; a greedy choice, which has no proof, raises.
+        refusal never exits early.
         """
         self.require_verified()
-        if self.method == "greedy":
-            raise InvalidValueError(
-                "This certificate is not certified: a greedy choice, one exit after the other, "
-                "carries no proof for more than two models. To run without a guarantee pass "
-                "certificate.thresholds."
-            )
         return self.thresholds
 
     @property
@@ -536,14 +524,13 @@ def counted_groups(groups: Sequence[CascadeGroup], scope: str) -> list[CascadeGr
 
 def group_of(
     table: Mapping[str, Any],
-    method: str,
     costs: tuple[float, ...] | None,
     declared: Declared | None,
     refusal: CascadeRefusal | None,
 ) -> CascadeGroup:
     """The group that a table of a certificate's values is about."""
     exits = len(table["walks"][0].cells)
-    cells = cells_of(table["thresholds"], method)
+    cells = cells_of(table["thresholds"])
     if declared is not None:
         costs = declared.costs_at(cells or (never_cell(exits),) * exits)
     return CascadeGroup(
@@ -574,11 +561,9 @@ def thresholds_of(cells: Cells | None, exits: int) -> Floats:
     return np.array([cell / top if cell <= top else np.inf for cell in cells])
 
 
-def cells_of(thresholds: Sequence[float], method: str) -> Cells | None:
-    """Thresholds as cells of their grid; None where nothing ever exits, unless it was chosen by
-    a method that names thresholds without certifying them.
-    """
-    if method != "greedy" and all(value == np.inf for value in thresholds):
+def cells_of(thresholds: Sequence[float]) -> Cells | None:
+    """Thresholds as cells of their grid; None where nothing ever exits."""
+    if all(value == np.inf for value in thresholds):
         return None
     top = grid_top(len(thresholds))
     return tuple(top + 1 if value == np.inf else int(value * top) for value in thresholds)

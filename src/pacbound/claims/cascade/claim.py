@@ -48,7 +48,7 @@ from pacbound.procedures import (
     cascade_partial,
     cascade_paths,
 )
-from pacbound.procedures.cascade import Bound, CascadeDecision
+from pacbound.procedures.cascade import CascadeDecision
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
 from pacbound.says import Says
@@ -71,7 +71,7 @@ from pacbound.tally.row_rules import Exits, RowRule
 from pacbound.tally.tally import Tally, require_is_tally
 
 Integers = NDArray[np.int64]
-Method = Literal["walk", "paths", "greedy", "front"]
+Method = Literal["walk", "paths", "front"]
 
 # Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more than
 # 32 MB is not read.
@@ -94,12 +94,11 @@ _LABELS: Final = ("labels-may-be-missing", "labels-as-they-are")
 
 @dataclass(frozen=True)
 class CascadeProcedure(Procedure):
-    """A way of deciding: which walks, which bound, for one table or for groups; `partial` where
-    labels are missing, which the name of a procedure without groups says.
+    """A way of deciding: which walks, for one table or for groups; `partial` where labels are
+    missing, which the name of a procedure without groups says.
     """
 
     method: Method = "walk"
-    bound: Bound = "exact"
     shared: Shared | None = None
     partial: bool = False
 
@@ -125,29 +124,22 @@ def _certified(claim: str, shared: Shared | None) -> tuple[str, ...]:
 
 
 def _procedures() -> dict[str, CascadeProcedure]:
-    plain: list[tuple[Method, dict[Bound, str], bool]] = [
-        ("walk", cascade.NAMES, False),
-        ("paths", cascade_paths.NAMES, False),
-        ("greedy", cascade_paths.GREEDY_NAMES, False),
-        ("front", cascade_front.NAMES, False),
-        ("walk", cascade_partial.NAMES, True),
-        ("paths", cascade_partial.PATHS_NAMES, True),
+    plain: list[tuple[Method, str, bool]] = [
+        ("walk", cascade.NAME, False),
+        ("paths", cascade_paths.NAME, False),
+        ("front", cascade_front.NAME, False),
+        ("walk", cascade_partial.NAME, True),
+        ("paths", cascade_partial.PATHS_NAME, True),
     ]
     found = {
         name: CascadeProcedure(
-            name,
-            _assumes(method, None, partial=partial),
-            method=method,
-            bound=bound,
-            partial=partial,
+            name, _assumes(method, None, partial=partial), method=method, partial=partial
         )
-        for method, names, partial in plain
-        for bound, name in names.items()
+        for method, name, partial in plain
     }
-    for (shared, how), names in cascade_groups.NAMES.items():
-        for bound, name in names.items():
-            assumes = _assumes(how, shared, partial=True)
-            found[name] = CascadeProcedure(name, assumes, method=how, bound=bound, shared=shared)
+    for (shared, how), name in cascade_groups.NAMES.items():
+        assumes = _assumes(how, shared, partial=True)
+        found[name] = CascadeProcedure(name, assumes, method=how, shared=shared)
     return found
 
 
@@ -185,18 +177,6 @@ class CascadeClaim(Claim[CascadeCertificate]):
             Costs(),
             "What a row costs in all that each model answers, those before it included: 1,10",
             None,
-        ),
-        Ask(
-            "bound",
-            Choice(("exact", "pair", "product")),
-            "exact; pair, two binomial bounds, quicker; product, the paper's, mended.",
-            "exact",
-        ),
-        Ask(
-            "method",
-            Choice(("paths", "greedy")),
-            "For more than two models: paths; or greedy, the paper's, which carries no proof.",
-            "paths",
         ),
         Ask(
             "group_thresholds",
@@ -268,14 +248,14 @@ class CascadeClaim(Claim[CascadeCertificate]):
         total = max(labelled) if evidence.scope == "overlapping-groups" else sum(labelled)
         cascade_partial.refuse_labels(wishes["claim"], total)
         missing = any(unlabelled_rows(part, exits).any() for part in counts)
-        method: Method = "walk" if exits == 1 else wishes["method"]
+        method: Method = "walk" if exits == 1 else "paths"
         shared: Shared | None = None
         if evidence.scope != "top":
             shared = wishes["group_thresholds"] or "common"
         partial = missing or wishes["claim"] == "differ"
         awaited = missing and wishes["claim"] == "loss"
         require_all_told(evidence.drawn, evidence.graded, missing=awaited)
-        procedure = self._procedure(method, wishes["bound"], shared, partial=partial).name
+        procedure = self._procedure(method, shared, partial=partial).name
         leaves = "leave-out" if small else "refuse"
         asked = {**wishes, "group_thresholds": shared, "small_groups": leaves}
         kept = {
@@ -286,7 +266,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
                     "group": name,
                     "n": table.rows,
                     "labels": _label_counts(part, exits) if partial else None,
-                    "walks": _walks(table.cells, part, method, wishes),
+                    "walks": GroupRows.from_counts(table.cells, part).walks,
                     "best_possible": None,
                 }
                 for name, table, part in zip(names, tables, counts, strict=True)
@@ -297,7 +277,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         best = [_rows(table).with_gains() for table in kept["tables"]]
         if evidence.graded is not None:
             best = [
-                GroupRows.from_counts(table.cells, at_best(part, exits), wishes["bound"])
+                GroupRows.from_counts(table.cells, at_best(part, exits))
                 for table, part in zip(tables, counts, strict=True)
             ]
         return {**kept, "tables": self._with_best(kept, best)}
@@ -316,13 +296,13 @@ class CascadeClaim(Claim[CascadeCertificate]):
                 "sequence takes none: label them."
             )
         counts = with_unlabelled(evidence.counts, exits)
-        walk = cascade_front.walk_along(declared.cells, evidence.cells, counts, wishes["bound"])
+        walk = cascade_front.walk_along(declared.cells, evidence.cells, counts)
         cells = np.array(declared.cells)
         cells.flags.writeable = False
         costs = cascade_paths.checked_costs(declared.running_costs, exits + 1)
-        procedure, asked = cascade_front.NAMES[wishes["bound"]], {**wishes, "costs": costs}
+        asked = {**wishes, "costs": costs}
         return {
-            **self.counted_values(procedure, evidence, asked),
+            **self.counted_values(cascade_front.NAME, evidence, asked),
             "declared": replace(declared, cells=cells),
             "tables": [
                 {
@@ -336,13 +316,13 @@ class CascadeClaim(Claim[CascadeCertificate]):
         }
 
     def _procedure(
-        self, method: Method, bound: Bound, shared: Shared | None, *, partial: bool
+        self, method: Method, shared: Shared | None, *, partial: bool
     ) -> CascadeProcedure:
         told = partial and shared is None
         return next(
             one
             for one in self.procedures.values()
-            if (one.method, one.bound, one.shared, one.partial) == (method, bound, shared, told)
+            if (one.method, one.shared, one.partial) == (method, shared, told)
         )
 
     def _require_tally(self, tally: Tally, wishes: Values) -> int:
@@ -359,7 +339,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if wishes["costs"] is not None:
             cascade_paths.checked_costs(wishes["costs"], exits + 1)
         wrong = _graded_conflict(tally, wishes) or _small_conflict(tally, wishes)
-        wrong = wrong or _conflict(tally, exits, wishes)
+        wrong = wrong or _conflict(tally, wishes)
         if wrong is not None:
             raise InvalidValueError(wrong)
         return exits
@@ -426,7 +406,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         asked: Asked = {
             "xi": values["xi"],
             "delta": values["delta"],
-            "bound": procedure.bound,
+            "bound": values.get("bound", "exact"),
         }
         costs = values["costs"] or unit_costs(len(rows[0].walks[0].cells))
         group = rows[0]
@@ -442,8 +422,6 @@ class CascadeClaim(Claim[CascadeCertificate]):
             )
         if procedure.method == "front":
             return (cascade_front.decide(group.walks[0], values["declared"], group.n, **asked),)
-        if procedure.method == "greedy":
-            return (cascade_paths.decide_greedily_again(group.walks, group.n, **asked),)
         return (cascade_groups.decide_alone(group, asked, costs),)
 
     def _assumed(self, procedure: CascadeProcedure, values: Values) -> tuple[str, ...]:
@@ -460,21 +438,19 @@ class CascadeClaim(Claim[CascadeCertificate]):
     def work(self, values: Values) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""
         procedure = self.procedures[values["procedure"]]
-        intervals = 3 if procedure.bound == "product" else 1
         walking: float = sum(
-            intervals * walk.cells.size * interval_work(np.array([table["n"]]))
+            walk.cells.size * interval_work(np.array([table["n"]]))
             for table in values["tables"]
             for walk in table["walks"]
         )
-        if procedure.bound != "exact" or values["xi"] == 0:
+        if values["xi"] == 0:
             return walking
         # A region is computed once for each number of rows, at the level of each walk.
         level = values["delta"]
         if procedure.shared == "own":
             level = cascade_groups.own_level(level, len(values["tables"]), dependent=depend(values))
-        exits = len(values["tables"][0]["walks"][0].cells)
-        tests = {"paths": len(cascade_paths.TILTS), "greedy": exits}
-        level = bonferroni_level(level, tests.get(procedure.method, 1))
+        if procedure.method == "paths":
+            level = bonferroni_level(level, len(cascade_paths.TILTS))
         sizes = {int(table["n"]) for table in values["tables"] if table["n"]}
         xi = float(values["xi"])
         return walking + sum(paired_test_work(n, xi=xi, delta=level) for n in sizes)
@@ -510,8 +486,6 @@ class CascadeClaim(Claim[CascadeCertificate]):
         read = super().read(claim, provenance, loaded)
         procedure = self.procedures[read.values["procedure"]]
         named = {
-            "bound": procedure.bound,
-            "method": "greedy" if procedure.method == "greedy" else "paths",
             "group_thresholds": procedure.shared,
             "small_groups": "leave-out" if read.values["left_out"] else "refuse",
         }
@@ -647,11 +621,6 @@ def _graded_conflict(tally: Tally, wishes: Values) -> str | None:
     """Which option cannot be combined with graded answers, in a sentence."""
     if tally.graded is None:
         return None
-    if wishes["bound"] == "product":
-        return (
-            "bound='product' is about answers that are right or wrong, and these are graded: use "
-            "bound='exact' or 'pair'."
-        )
     if wishes["claim"] == "differ":
         return (
             "claim='differ' is about answers that differ, whatever their quality: leave quality "
@@ -666,11 +635,11 @@ def _small(
     """The groups that are left out, with their rows, if that was asked for and others are left."""
     if wishes["small_groups"] == "refuse":
         return {}
-    asked: Asked = {"xi": wishes["xi"], "delta": wishes["delta"], "bound": wishes["bound"]}
+    asked = {"xi": wishes["xi"], "delta": wishes["delta"]}
     found = {
         str(name): table.rows
         for name, table in zip(names, tables, strict=True)
-        if cascade_groups.too_small(table.rows, exits, asked)
+        if cascade_groups.too_small(table.rows, exits, **asked)
     }
     return found if len(found) < len(names) else {}
 
@@ -696,31 +665,16 @@ def _small_conflict(tally: Tally, wishes: Values) -> str | None:
     return small_groups_conflict(wishes, tally.scope, "group_thresholds")
 
 
-def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
+def _conflict(tally: Tally, wishes: Values) -> str | None:
     """Which option cannot be combined with the tally, in a sentence."""
-    shared, greedy = wishes["group_thresholds"], wishes["method"] == "greedy"
+    shared = wishes["group_thresholds"]
     if tally.scope == "top":
         if shared is not None:
             return (
                 f"group_thresholds={shared!r} is about groups, and there are none: pass groups, or "
                 "leave it out."
             )
-        if not greedy or exits == 1:
-            return None
-        if wishes["claim"] == "differ":
-            return (
-                "method='greedy' needs labels, and claim='differ' takes none: use method='paths'."
-            )
-        if unlabelled_rows(tally.counts, exits).any():
-            return (
-                "method='greedy' takes no rows without a label where predictions differ: use "
-                "method='paths', or label them."
-            )
-        if wishes["xi"] == 0:
-            return "method='greedy' cannot test xi=0: use method='paths', or allow a small loss."
         return None
-    if greedy:
-        return "method='greedy' takes no groups: expected 'paths', which has a proof for them."
     if shared == "own" and tally.scope == "overlapping-groups":
         return (
             "group_thresholds='own' needs groups that do not overlap, since a row could have "
@@ -758,14 +712,6 @@ def _tables(tally: Tally, exits: int) -> list[Tally]:
     return tables
 
 
-def _walks(cells: Integers, counts: Integers, method: Method, wishes: Values) -> Any:
-    bound, n = wishes["bound"], int(counts.sum())
-    if method != "greedy":
-        return GroupRows.from_counts(cells, counts, bound).walks
-    asked = {"xi": wishes["xi"], "delta": wishes["delta"], "bound": bound}
-    return cascade_paths.decide_greedily(cells, counts, n, **asked).walks
-
-
 def _label_counts(counts: Integers, exits: int) -> dict[str, int]:
     """How many rows in which predictions differ have a label, and have none."""
     with_label, without = labelled_rows(counts, exits), unlabelled_rows(counts, exits)
@@ -800,14 +746,15 @@ def measure_of(claim: Any, about: str) -> Measure:
     def certify(tally: Tally, xi: float, delta: float) -> Sample:
         quick = paired_test_work(tally.rows, xi=xi, delta=delta) <= EXACT_WORK
         bound = "exact" if quick else "pair"
-        asked = {"xi": xi, "delta": delta, "claim": about, "bound": bound}
-        found = claim.certify(tally, asked)
+        asked = claim.wishes({"xi": xi, "delta": delta, "claim": about})
+        values = claim.decided({**claim.counted(tally, asked), "bound": bound})
+        found = CascadeCertificate(by=claim, values=values, provenance=Provenance.of(tally, None))
         return Sample(
             certified=found.certified,
             value=float(found.exit_rates.sum()) if found.certified else 0.0,
             # A draw may lack a group, so thresholds of groups cannot be compared between draws.
             thresholds=() if found.groups else tuple(found.thresholds.tolist()),
-            bound=bound,
+            coarse=not quick,
         )
 
     return Measure(

@@ -45,9 +45,8 @@ from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueErro
 from pacbound.fields import Field, Fields, Record, Values, closed_object, require_keys
 from pacbound.forms import AskedForm, Form, Integers, Number, Numbers, Whole
 from pacbound.procedures import cascade_paths
-from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import MOST_STEPS, Declared, never_cell
-from pacbound.procedures.cascade_groups import Asked, too_small
+from pacbound.procedures.cascade_groups import too_small
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.says import Side
 from pacbound.stats.arguments import LARGEST_COUNT
@@ -57,7 +56,6 @@ from pacbound.tally.questions.question import in_order
 Counts = NDArray[np.int64]
 
 _COUNTS: Final = ("exits", "only_slow", "only_fast")
-_LEAVES_EXITS_UNUSED: Final = ("greedy", "front")
 _WHOLES: Final[Json] = {"type": "array", "items": {"type": "integer"}}
 
 
@@ -158,12 +156,7 @@ BEST_END: Final = Record(
 class Walks(Form):
     """The walks of a table, with a list of numbers for every exit."""
 
-    bound: Bound
     method: str
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (*_COUNTS, "differ") if self.bound == "product" else _COUNTS
 
     def read(self, part: Reader, key: str) -> tuple[JointWalk, ...]:
         """The walks, if they could be walks of the rows of their table."""
@@ -180,10 +173,6 @@ class Walks(Form):
             raise CertificateError(
                 f"{part.place(key)}: the number of exits does not fit the procedure."
             )
-        if self.method == "greedy" and {len(walks)} != exits:
-            raise CertificateError(
-                f"{part.place(key)} has {len(walks)} walks: expected one for each exit."
-            )
         return walks
 
     def write(self, value: Sequence[JointWalk]) -> Json:
@@ -192,7 +181,7 @@ class Walks(Form):
             {"cells": walk.cells.tolist()}
             | {
                 f"{name}_added": np.diff(getattr(walk, name), axis=1, prepend=0).tolist()
-                for name in (*self._names, *(["unlabelled"] if walk.unlabelled.any() else []))
+                for name in (*_COUNTS, *(["unlabelled"] if walk.unlabelled.any() else []))
             }
             for walk in value
         ]
@@ -200,12 +189,12 @@ class Walks(Form):
     def schema(self) -> dict[str, Json]:
         """A list of objects of tables."""
         table: Json = {"type": "array", "items": _WHOLES}
-        needed = ["cells", *(f"{name}_added" for name in self._names)]
+        needed = ["cells", *(f"{name}_added" for name in _COUNTS)]
         shape = closed_object(dict.fromkeys([*needed, "unlabelled_added"], table))
         return {"type": "array", "items": {**shape, "required": needed}, "minItems": 1}
 
     def _walk(self, part: Reader, n: int) -> JointWalk:
-        names = [*self._names, *(["unlabelled"] if part.has("unlabelled_added") else [])]
+        names = [*_COUNTS, *(["unlabelled"] if part.has("unlabelled_added") else [])]
         require_keys(part, ["cells", *(f"{name}_added" for name in names)])
         cells = part.table("cells")
         if len(cells) > MOST_EXITS:
@@ -221,7 +210,7 @@ class Walks(Form):
         columns.setdefault("unlabelled", np.zeros_like(columns["exits"]))
         told = columns["only_slow"] + columns["only_fast"] + columns["unlabelled"]
         walk = JointWalk(**{"differ": told, **columns})
-        top = grid_top(len(cells)) + (self.method in _LEAVES_EXITS_UNUSED)
+        top = grid_top(len(cells)) + (self.method == "front")
         if (walk.cells < 0).any() or (walk.cells > top).any():
             raise CertificateError(f"{part.place('cells')} leaves its grid: expected 0 to {top}.")
         if self.method != "front":
@@ -351,10 +340,10 @@ def _require_left_out(part: Reader, values: Values, procedure: Any) -> None:
     fits &= not depend(values)
     if not fits or small.keys() & tables.keys():
         raise CertificateError(f"{place} does not fit the claim.")
-    asked: Asked = {"xi": values["xi"], "delta": values["delta"], "bound": procedure.bound}
+    asked = {"xi": values["xi"], "delta": values["delta"]}
     exits = len(values["tables"][0]["walks"][0].cells)
     for name, rows in {**small, **tables}.items():
-        if too_small(rows, exits, asked) != (name in small):
+        if too_small(rows, exits, **asked) != (name in small):
             raise CertificateError(
                 f"{place}: {rows} rows of the group {name!r} do not decide whether it is left out "
                 "as the claim has it."
@@ -378,7 +367,7 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
                 Field("thresholds", ExitThresholdsForm()),
                 Field("chosen", Whole()),
                 Field("labels", LABELS, counted=True, optional=True),
-                Field("walks", Walks(procedure.bound, procedure.method), counted=True),
+                Field("walks", Walks(procedure.method), counted=True),
                 Field("best_possible", BEST_END, optional=True),
             ),
         ),
@@ -395,13 +384,13 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
         _require_table(inner, table, values, method)
     _require_left_out(part, values, procedure)
     costs, declared = values["costs"], values.get("declared")
-    if values["graded"] is not None and (values["claim"] != "loss" or procedure.bound == "product"):
+    if values["graded"] is not None and values["claim"] != "loss":
         raise CertificateError(f"{part.place('graded')}: no such claim is made of graded rows.")
     if values["claim"] == "loss" and not _partial_fits(values, procedure):
         raise CertificateError(
             f"{place}: expected labels for all groups, with a row that has none, or for no group."
         )
-    groups = [group_of(table, method, costs, declared, None) for table in tables]
+    groups = [group_of(table, costs, declared, None) for table in tables]
     counted = counted_groups(groups, values["scope"])
     total = sum(group.n for group in counted)
     sizes = [group.n for group in groups]
@@ -468,7 +457,7 @@ def _require_table(part: Reader, table: Values, values: Values, method: str) -> 
             f"{part.place('thresholds')} has {len(table['thresholds'])} values: expected {exits}."
         )
     never = [value == np.inf for value in table["thresholds"]]
-    if any(never) and not all(never) and method not in _LEAVES_EXITS_UNUSED:
+    if any(never) and not all(never) and method != "front":
         raise CertificateError(
             f"{part.place('thresholds')} holds +inf: expected it only where the claim is refused."
         )
@@ -598,7 +587,7 @@ def _require_no_worse(
     )
     now, then = (cascade_paths.total_cost(exits, n, paid) for exits in (here, there))
     moved = groups[0].settled and not np.array_equal(here, there)
-    if cells_of(best[0]["thresholds"], "paths") is None or then > now or moved:
+    if cells_of(best[0]["thresholds"]) is None or then > now or moved:
         raise CertificateError(
             f"{part.place('tables')}: best_possible is worse than the claim itself, or not the "
             "same where it should be."

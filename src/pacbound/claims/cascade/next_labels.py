@@ -83,7 +83,7 @@ def open_rows(
     surer = np.zeros(len(cells)) if doubt is None else _doubts(doubt, places)
     gone = np.isin(places, [*declined, *kept.declined.tolist()])
     open_, hoped = _hopes(outcomes, question, gone)
-    asked: Asked = {"xi": wishes["xi"], "delta": wishes["delta"], "bound": wishes["bound"]}
+    asked: Asked = {"xi": wishes["xi"], "delta": wishes["delta"]}
     costs = wishes["costs"] or unit_costs(question.exits)
     # A number for each joint cell, since numbers are quicker to sort than rows of a table.
     _, first, at = np.unique(
@@ -147,7 +147,7 @@ def _decided(
     cells: Integers, counts: Integers, asked: Asked, costs: tuple[float, ...]
 ) -> CascadeDecision:
     whole = with_unlabelled(counts, cells.shape[1])
-    return decide_alone(GroupRows.from_counts(cells, whole, asked["bound"]), asked, costs)
+    return decide_alone(GroupRows.from_counts(cells, whole), asked, costs)
 
 
 def _first_steps(
@@ -172,7 +172,7 @@ def _first_steps(
 
 # ---- what stands between two looks
 
-_ASKED = ("xi", "delta", "bound", "costs", "claim", "n")
+_ASKED = ("xi", "delta", "costs", "claim", "n")
 
 
 def changed_since(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

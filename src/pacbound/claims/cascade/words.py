@@ -78,9 +78,6 @@ REFUSALS: Final[Mapping[str, str]] = {
         "all: too close to xi = {xi} for this many rows. Choose on a larger fold, or among other "
         "models."
     ),
-    "no-proof": (
-        "A greedy choice, one exit after the other, carries no proof for more than two models."
-    ),
     "no-difference": "No number of rows can show that no answer differs (xi = 0). Allow some.",
     "too-few-to-differ": "{n} rows cannot certify {xi}, even if no answer differs.",
     "differing": f"{_DIFFERING}, {_BREAKS}. {_SCORE}",
@@ -117,8 +114,8 @@ def said(certificate: CascadeCertificate) -> Says:
     where = " in {groups} groups" if grouped else ""
     shared = f", {certificate.group_thresholds} thresholds" if grouped else ""
     title = Sentence(
-        f"Cascade certificate: {{models}} models, {{n}} rows{where}, xi {{xi}}, delta {{delta}}, "
-        f"bound {certificate.bound}{shared}",
+        f"Cascade certificate: {{models}} models, {{n}} rows{where}, xi {{xi}}, delta {{delta}}"
+        f"{shared}",
         values,
     )
     lines = (
@@ -136,11 +133,6 @@ def said(certificate: CascadeCertificate) -> Says:
     every = " in each of the groups" if grouped else ""
     every += " that are not left out" * bool(certificate.left_out)
     plain = in_plain_words(certificate, f"{_plainly(certificate)}{every}", values)
-    if certificate.method == "greedy":
-        limits = Sentence("Thresholds, without a guarantee: {limits}.", values)
-        no_proof = Sentence(REFUSALS["no-proof"])
-        unproven, seen = (no_proof, limits), (_seen(certificate),)
-        return Says(title, heading, plain, refused=unproven, seen=seen, notes=notes)
     if not certificate.certified:
         refused = _refused(certificate)
         return Says(title, heading, plain, refused=refused, groups=lines, notes=notes)
