@@ -2590,8 +2590,8 @@ independent-rows: The rows are independent draws from the data the model will me
 independent-rows-weighted: The rows are independent draws from one distribution, and the weights
   turn it into that of the data the model will meet in use.
 untouched-rows: No row was used for training, tuning or choosing the model.
-asked-beforehand: xi (or target), delta and all else that was asked were fixed without these rows,
-  before any score, answer or label of them was seen.
+asked-beforehand: xi (or target), delta and all else that was asked were fixed without a look at
+  these rows.
 rows-unseen: The number of rows was fixed beforehand, or by a rule that saw nothing of the rows.
 rows-by-group: The number of rows was fixed beforehand, or by a rule that saw nothing of a row but
   its group.
@@ -2613,9 +2613,8 @@ every-row-counts: Every drawn row is counted.
 labels-where-models-differ: Labels are missing only where all predictions agree.
 labels-as-they-are: A label does not depend on whether, when or why it was asked for, and none was
   changed after it was seen.
-differ-beforehand: That the claim is about answers that differ was fixed before any score, answer or
-  label of these rows was seen. If another claim about the same rows may be published in its place,
-  their deltas add up.
+differ-beforehand: That the claim is about answers that differ was fixed without a look at these
+  rows. If another claim about the same rows may be published in its place, their deltas add up.
 declared-by-a-fold: The models, their order and the sequence of thresholds were chosen without these
   rows: on a fold that was drawn by a seed, before any row was looked at.
 groups-beforehand: The groups were fixed without these rows: not by their scores, answers or labels,
@@ -2629,13 +2628,14 @@ stopped-by-clusters: When to stop was fixed beforehand, or decided between clust
 looks-beforehand: The looks were fixed before anything of these rows was seen; each counts all rows
   up to it, in the order in which they were drawn.
 compared-in-float64: In use scores are compared with the threshold as float64.
-independent-rollouts: The rollouts are of the policy without its shield: independent draws from what
-  will be met in use (rooms, starts, noise). The seeds of collected rollouts were used neither to
-  train, tune or choose anything, nor chosen by what they show.
-rollouts-without-shield: The rollouts are of the policy without its shield. The seeds of collected
-  rollouts were used neither to train, tune or choose anything, nor chosen by what they show.
-independent-rollouts-weighted: The rollouts are of the policy without its shield: independent draws
-  from one distribution, and the weights turn it into that of what will be met in use.
+independent-rollouts: The rollouts are of the policy without its shield, independent draws from what
+  will be met in use; their seeds were neither used to train, tune or choose anything, nor chosen by
+  what they show.
+rollouts-without-shield: The rollouts are of the policy without its shield; their seeds were neither
+  used to train, tune or choose anything, nor chosen by what they show.
+independent-rollouts-weighted: The rollouts are of the policy without its shield, independent draws
+  from one distribution, and the weights turn it into that of what will be met in use; their seeds
+  were neither used to train, tune or choose anything, nor chosen by what they show.
 rollouts-unseen: The number of rollouts was fixed beforehand, or by a rule that saw nothing of them.
 looks-at-rollouts: The looks were fixed before the first rollout; each counts all rollouts up to it,
   in the order in which they were started.

@@ -61,7 +61,7 @@ def test_it_has_the_thresholds_of_the_loss_without_labels_and_another_claim(
     assert differ.settled
     assert differ.best_possible.thresholds == differ.thresholds
     said = " ".join(differ.assumed())
-    assert "before any score, answer or label of these rows was seen" in said
+    assert "fixed without a look at these rows" in said
     assert "their deltas add up" in said
 
 

@@ -28,8 +28,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     ),
     "untouched-rows": "No row was used for training, tuning or choosing the model.",
     "asked-beforehand": (
-        "xi (or target), delta and all else that was asked were fixed without these rows, before "
-        "any score, answer or label of them was seen."
+        "xi (or target), delta and all else that was asked were fixed without a look at these rows."
     ),
     "rows-unseen": (
         "The number of rows was fixed beforehand, or by a rule that saw nothing of the rows."
@@ -75,9 +74,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "after it was seen."
     ),
     "differ-beforehand": (
-        "That the claim is about answers that differ was fixed before any score, answer or label "
-        "of these rows was seen. If another claim about the same rows may be published in its "
-        "place, their deltas add up."
+        "That the claim is about answers that differ was fixed without a look at these rows. If "
+        "another claim about the same rows may be published in its place, their deltas add up."
     ),
     "declared-by-a-fold": (
         "The models, their order and the sequence of thresholds were chosen without these rows: "
@@ -103,17 +101,18 @@ CONDITIONS: Final[Mapping[str, str]] = {
     ),
     "compared-in-float64": "In use scores are compared with the threshold as float64.",
     "independent-rollouts": (
-        "The rollouts are of the policy without its shield: independent draws from what will be "
-        "met in use (rooms, starts, noise). The seeds of collected rollouts were used neither to "
-        "train, tune or choose anything, nor chosen by what they show."
+        "The rollouts are of the policy without its shield, independent draws from what will be "
+        "met in use; their seeds were neither used to train, tune or choose anything, nor chosen "
+        "by what they show."
     ),
     "rollouts-without-shield": (
-        "The rollouts are of the policy without its shield. The seeds of collected rollouts were "
-        "used neither to train, tune or choose anything, nor chosen by what they show."
+        "The rollouts are of the policy without its shield; their seeds were neither used to "
+        "train, tune or choose anything, nor chosen by what they show."
     ),
     "independent-rollouts-weighted": (
-        "The rollouts are of the policy without its shield: independent draws from one "
-        "distribution, and the weights turn it into that of what will be met in use."
+        "The rollouts are of the policy without its shield, independent draws from one "
+        "distribution, and the weights turn it into that of what will be met in use; their seeds "
+        "were neither used to train, tune or choose anything, nor chosen by what they show."
     ),
     "rollouts-unseen": (
         "The number of rollouts was fixed beforehand, or by a rule that saw nothing of them."

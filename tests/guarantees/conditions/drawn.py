@@ -87,6 +87,7 @@ OF_ANOTHER_LAW: list[tuple[str, str, Claims, float]] = [
     ("lost-rollouts-alarm", "lost rollouts, a third of the alarms", kinds.safe_stopped, 0.4),
     ("every-fork-counts", "forks that did not end, a third of the unsafe", kinds.forks, 0.4),
     ("rollouts-without-shield", "what the shield stops is not unsafe", kinds.shield, 0.0),
+    ("independent-rollouts", "seeds of short rollouts are taken", kinds.shield, 0.3),
     ("one-simulated-backup", "brakes are better in the simulator", kinds.shield, 0.3),
     ("same-labels-given-inputs", "labels are harder in use", partial(_weighted, kinds.sets), 0.3),
     ("fork-is-shielded-rollout", "forks begin a step too early", kinds.forks, 0.3),
