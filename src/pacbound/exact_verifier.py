@@ -2767,7 +2767,8 @@ def _require_ids(claim: Part) -> None:
 
 def _ids_of_groups(ids: list[str], claim: Part) -> list[str]:
     """What a rule may see of bins and groups, and that groups were fixed."""
-    scope, bins = claim.value.get("scope", "top"), claim.value.get("bins") or {}
+    scope = claim.value.get("scope", "top")
+    bins = claim.part("bins").value if "bins" in claim.value else {}
     disjoint = scope in ("groups", "per-class")
     if bins.get("rule") == "edges-as-cells" or not (disjoint or scope == "top"):
         ids = ["rows-unseen" if name == "rows-by-bin" else name for name in ids]

@@ -138,12 +138,7 @@ class Sentence:
 
     def in_unit(self, scale: float) -> Sentence:
         """The same with thresholds of scores that are written from 0 to `scale`."""
-        values = {
-            name: replace(value, value=value.value * scale)
-            if isinstance(value, Quantity) and value.form == "threshold"
-            else value
-            for name, value in self.values.items()
-        }
+        values = {name: in_unit(value, scale) for name, value in self.values.items()}
         return Sentence(self.template, values)
 
     def __iter__(self) -> Iterator[Value]:
@@ -153,6 +148,19 @@ class Sentence:
                 yield text
             if name is not None:
                 yield self.values[name]
+
+
+def in_unit(value: Value, scale: float | None) -> Value:
+    """A threshold as a table holds scores that are written from 0 to `scale`; anything else as it
+    is.
+
+    Examples
+    --------
+    >>> in_unit(Quantity(0.0869, "threshold"), 100).text, in_unit(count(3), 100).text
+    ('8.69', '3')
+    """
+    is_threshold = isinstance(value, Quantity) and value.form == "threshold"
+    return replace(value, value=value.value * (scale or 1.0)) if is_threshold else value
 
 
 def with_counts(values: Mapping[str, Value]) -> dict[str, Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,11 @@ def test_the_command_line_goes_by_it(tmp_path: Path, pacbound: Run) -> None:
     named = "--confidence pct --correct ok --xi 0.1 --delta 0.05 -o c.json"
     pacbound("abstain", "rows.csv", "--scale", 100, *named.split())
     pacbound("verify", "c.json", "--data", "rows.csv")
+    told = json.loads(pacbound("verify", "c.json", "--json").stdout)
+    made = load_certificate(tmp_path / "c.json")
+    assert told["scale"] == 100
+    threshold = dict(made.by.numbers(made))["Threshold"]
+    assert float(threshold) == pytest.approx(100 * made.values["tables"][0]["threshold"])
     other = ("--data", "rows.csv", "--scale", 1000)
     assert "counted with scale=100" in pacbound("verify", "c.json", *other, code=2).stderr
     polars.DataFrame({"pct": [0.2, 0.9]}).write_csv(tmp_path / "low.csv")

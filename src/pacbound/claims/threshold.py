@@ -64,7 +64,7 @@ from pacbound.procedures.threshold import (
     decide_at_look,
     within_product,
 )
-from pacbound.says import Quantity, Says, Sentence, share
+from pacbound.says import Quantity, Says, Sentence, in_unit, share
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally
@@ -509,7 +509,8 @@ class ThresholdClaim(Claim[C]):
         """What was asked for and decided."""
         filled = quantities(self, certificate)
         own = certificate.values.get("group_thresholds") == "own"
-        decided = [] if own else [("Threshold", filled["threshold"].text)]
+        limit = in_unit(filled["threshold"], certificate.provenance.scale)
+        decided = [] if own else [("Threshold", limit.text)]
         words = self._procedure(certificate).words
         kept = {"events": "Counted against the claim", "allowed": "Allowed against the claim"}
         rows, *asked = super().numbers(certificate)

@@ -56,7 +56,7 @@ from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import TOP
-from pacbound.says import Says, Sentence, Value
+from pacbound.says import Says, Sentence, Value, in_unit
 from pacbound.stats.arguments import exact_sum, is_one_of, real_number
 from pacbound.stats.binomial import bonferroni_level
 from pacbound.tally.columns import QUALITY, as_scores
@@ -505,7 +505,8 @@ class WalkClaim(Claim[C]):
         filled = quantities(self, certificate, certificate.values["tables"])
         decided = dict(zip(self.words.told, (filled["coverage"], filled["rate"]), strict=True))
         if certificate.values["scope"] == "top":
-            decided = {"Threshold": filled["threshold"], **decided}
+            limit = in_unit(filled["threshold"], certificate.provenance.scale)
+            decided = {"Threshold": limit, **decided}
         return [
             *super().numbers(certificate),
             *((name, _text(value)) for name, value in decided.items()),

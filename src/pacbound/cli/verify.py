@@ -202,6 +202,9 @@ def for_programs(
         )
         found |= {key: claim[key] for key in keys if key in claim}
         found |= certificate.by.thresholds(certificate)
+        scale = certificate.provenance.scale
+        # Thresholds are of scores from 0 to 1; the columns hold these times the scale.
+        found |= {} if scale is None else {"scale": scale}
     return found
 
 

@@ -428,8 +428,13 @@ def noted(notes: Mapping[str, str], *, gains: int, losses: int) -> list[Sentence
 
 
 def _listed(certificate: Any, thresholds: NDArray[np.float64]) -> str:
-    in_unit = thresholds * (certificate.provenance.scale or 1.0)
-    return ", ".join(Quantity(limit, "threshold", "exact").text for limit in in_unit.tolist())
+    limits = _in_unit(certificate, thresholds).tolist()
+    return ", ".join(Quantity(limit, "threshold", "exact").text for limit in limits)
+
+
+def _in_unit(certificate: Any, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Thresholds as the columns hold scores."""
+    return thresholds * (certificate.provenance.scale or 1.0)
 
 
 _BOUNDED: Final = {
@@ -447,7 +452,7 @@ def numbers(certificate: CascadeCertificate) -> list[tuple[str, str]]:
         ("delta: the chance that the claim is wrong", share(certificate.delta, "up").text),
     ]
     if certificate.group_thresholds != "own":
-        limits = certificate.tables[0].thresholds.tolist()
+        limits = _in_unit(certificate, certificate.tables[0].thresholds).tolist()
         written = (
             "+inf: above every score" if np.isinf(limit) else repr(limit) for limit in limits
         )
