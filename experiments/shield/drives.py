@@ -59,19 +59,26 @@ WALKS = {
 }
 
 
-def driven(task: Task, walk: Walk) -> ShieldedRollouts:
-    """The drives up to the first that fails, each on seeds of its own."""
-    found: ShieldedRollouts | None = None
+def driven(task: Task, walk: Walk) -> list[dict[str, Any]]:
+    """Each threshold as a rate, on seeds of its own, up to the first that is refused."""
+    found: list[dict[str, Any]] = []
     for place, threshold in enumerate(walk.thresholds):
         first = FIRST_SEED + place * walk.rollouts
-        seeds = CALIBRATION[first : first + walk.rollouts]
-        one = at(task, threshold, seeds)
-        found = one if found is None else found + one
-        last = found.certify(xi=walk.xi, delta=DELTA).drives[-1]
-        print(dict(last), flush=True)
-        if last["verdict"] != "passed":
+        rollouts = at(task, threshold, CALIBRATION[first : first + walk.rollouts])
+        certificate = rollouts.certify(target=1 - walk.xi, delta=DELTA)
+        print(certificate, flush=True)
+        found.append(
+            {
+                "threshold": threshold,
+                "rollouts": len(rollouts),
+                "unsafe": int(rollouts.unsafe.sum()),
+                "lost": int(rollouts.lost.sum()),
+                "allowed": certificate.allowed,
+                "verdict": "passed" if certificate.certified else "failed",
+            }
+        )
+        if not certificate.certified:
             break
-    assert found is not None
     return found
 
 
@@ -97,10 +104,10 @@ def counted(rollouts: ShieldedRollouts) -> dict[str, int]:
 def measured(walk: Walk) -> dict[str, Any]:
     """The walk, its claim, and both tried where nothing was chosen."""
     started, task = time.perf_counter(), walk.task()
-    certificate = driven(task, walk).certify(xi=walk.xi, delta=DELTA)
-    print(certificate, flush=True)
+    drives = driven(task, walk)
+    standing = [drive["threshold"] for drive in drives if drive["verdict"] == "passed"]
     new = TEST[FIRST_SEED:]
-    fresh = at(task, certificate.threshold, new[: walk.fresh])
+    fresh = at(task, standing[-1] if standing else -np.inf, new[: walk.fresh])
     unsafe = int(fresh.unsafe.sum())
     return {
         "environment": f"{walk.package} {version(walk.package)}",
@@ -108,9 +115,9 @@ def measured(walk: Walk) -> dict[str, Any]:
         "delta": DELTA,
         "horizon": task.horizon,
         "declared": {"thresholds": walk.thresholds, "rollouts": walk.rollouts},
-        "drives": [dict(one) for one in certificate.drives],
-        "certified": certificate.certified,
-        "threshold": certificate.threshold if certificate.certified else None,
+        "drives": drives,
+        "certified": bool(standing),
+        "threshold": standing[-1] if standing else None,
         "policy_alone": counted(at(task, np.inf, new[walk.fresh : walk.fresh + walk.alone])),
         "fresh": counted(fresh),
         "chance_of_so_many_unsafe_if_the_rate_were_xi": float(

@@ -20,10 +20,10 @@ from pacbound.claims.calibration import calibrate as calibrate
 from pacbound.claims.cascade import certify_cascade as certify_cascade
 from pacbound.claims.certificate import Certificate as Certificate
 from pacbound.claims.certificate import load_certificate as load_certificate
-from pacbound.claims.drives import certify_drives as certify_drives
 from pacbound.claims.false_alarms import certify_false_alarms as certify_false_alarms
 from pacbound.claims.forks import certify_forks as certify_forks
 from pacbound.claims.judge import certify_judge as certify_judge
+from pacbound.claims.pass_rate import certify_rate as certify_rate
 from pacbound.claims.precision import certify_precision as certify_precision
 from pacbound.claims.recall import certify_recall as certify_recall
 from pacbound.claims.replacement import certify_replacement as certify_replacement

@@ -36,7 +36,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, pairwise, starmap
 from pathlib import Path
 from statistics import NormalDist
@@ -1196,12 +1196,16 @@ class Trials:
     by: str = "binomial"
     lost: bool = False
     turns: bool = False
+    top: int = TOP
+    groups: str = "group_thresholds small_groups"
 
 
 _RECALL = Trials("target", "negative positive", 0, "positive", "positive", "below")
 _SHIELD = Trials(
     "xi rate bound horizon", "safe unsafe", -1, "all", "unsafe", "below", "rate=all bound=exact"
 )
+# Without a score all rows are in the one cell below the grid: the claim holds, or is refused.
+_RATE = Trials("target", "passed failed", -1, "all", "failed", "below", top=-1, groups="")
 # The procedures of threshold claims: what is asked for beside delta, and what is counted.
 THRESHOLDS: dict[str, Trials] = {
     "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below"),
@@ -1216,22 +1220,18 @@ THRESHOLDS: dict[str, Trials] = {
     "shield/among-unsafe/1": replace(_SHIELD, of="unsafe", fixed="rate=among-unsafe bound=exact"),
     "forks/walk-up/1": replace(_SHIELD, asks="xi horizon start", fixed="", turns=True),
     "shield/product/1": replace(_SHIELD, fixed="rate=all bound=product", by="product"),
+    "pass-rate/binomial/1": _RATE,
+    "pass-rate/under-shield/1": replace(_RATE, asks="target threshold"),
 }
 DTYPES = ("float16", "float32", "float64")
 SCOPES = ("top", "groups", "overlapping-groups")
 
 
-def check_threshold(claim: Part, report: Report) -> None:
-    """Each table's threshold is the farthest at which few enough trials are events."""
-    kind = THRESHOLDS[claim.get("procedure", str)]
-    claim.only(
-        "kind procedure assumes certified n delta group_thresholds small_groups scope drawn tables "
-        + kind.asks
-    )
-    n, delta, rate = claim.count("n", 1), _level(claim), _allowed_rate(claim)
-    own = _choice(claim, "group_thresholds", ("common", "own")) == "own"
-    leave_out = _choice(claim, "small_groups", ("refuse", "leave-out")) == "leave-out"
-    scope = _choice(claim, "scope", SCOPES)
+def _require_asked(claim: Part, kind: Trials) -> None:
+    """Raise if what else was asked for cannot be, or does not fit the procedure."""
+    if "threshold" in kind.asks:
+        driven = claim.limit("threshold")
+        require(0 <= driven <= 1 or math.isinf(driven), claim.at("threshold"), "is no threshold")
     if "dtype" in kind.asks:
         _choice(claim, "dtype", DTYPES)
     if "horizon" in kind.asks and claim.get("horizon", int, type(None)) is not None:
@@ -1239,6 +1239,22 @@ def check_threshold(claim: Part, report: Report) -> None:
     for key, value in (pair.split("=") for pair in kind.fixed.split()):
         if _choice(claim, key, ("all", "among-unsafe", "exact", "product")) != value:
             raise UnreadableError(f"{claim.at(key)} does not fit the procedure")
+
+
+def check_threshold(claim: Part, report: Report) -> None:
+    """Each table's threshold is the farthest at which few enough trials are events."""
+    kind = THRESHOLDS[claim.get("procedure", str)]
+    claim.only(
+        f"kind procedure assumes certified n delta scope drawn tables {kind.groups} {kind.asks}"
+    )
+    n, delta, rate = claim.count("n", 1), _level(claim), _allowed_rate(claim)
+    shared_by = ("group_thresholds", ("common", "own")), ("small_groups", ("refuse", "leave-out"))
+    own, leave_out = (
+        bool(kind.groups) and _choice(claim, key, choices) == choices[1]
+        for key, choices in shared_by
+    )
+    scope = _choice(claim, "scope", SCOPES)
+    _require_asked(claim, kind)
     tables = claim.parts("tables")
     alone = scope == "top"
     _require_names(claim, tables, alone=alone)
@@ -1306,7 +1322,7 @@ class Histogram:
 
     @classmethod
     def of(cls, counts: Part, kind: Trials) -> Histogram:
-        held = Held.of(counts, kind.outcomes, kind.lowest, TOP)
+        held = Held.of(counts, kind.outcomes, kind.lowest, kind.top)
         cells, columns, sums = held.cells, held.columns, held.sums
         gone = "safe" in columns and bool(cells) and cells[0] < 0 and not kind.turns
         require(not gone or not columns["safe"][0], counts.at("safe"), "a lost rollout is not safe")
@@ -2235,43 +2251,6 @@ def _require_small(
     report.checked += ["that groups were left out by their number of rows alone"]
 
 
-MOST_DRIVES = 1000
-
-
-def check_drives(claim: Part, report: Report) -> None:
-    """Each drive passes with few enough unsafe rollouts; the last before one that fails holds."""
-    claim.only("kind procedure assumes certified n xi delta horizon drives threshold")
-    n, rate, level = claim.count("n", 1), _allowed_rate(claim), _level(claim)
-    if claim.get("horizon", int, type(None)) is not None:
-        claim.count("horizon", 1)
-    drives, place = claim.parts("drives"), claim.at("drives")
-    require(0 < len(drives) <= MOST_DRIVES, place, "are none or too many")
-    before, held, ended, total = -math.inf, -math.inf, False, 0
-    for number, drive in enumerate(drives):
-        drive.only("threshold rollouts unsafe lost allowed verdict")
-        limit, size = drive.limit("threshold"), drive.count("rollouts", 1)
-        require(0 <= limit <= 1 or math.isinf(limit), drive.at("threshold"), "is no threshold")
-        require(limit > before or not number, drive.at("threshold"), "does not rise")
-        unsafe, allowed = drive.count("unsafe"), drive.get("allowed", int)
-        fits = drive.count("lost") <= unsafe <= size
-        require(fits, drive.at("unsafe"), "does not fit the rollouts")
-        require_largest(
-            allowed,
-            size,
-            partial(binomial_test, n=size, rate=rate, level=level),
-            drive.at("allowed"),
-        )
-        passed = not ended and unsafe <= allowed
-        drive.equals("verdict", "passed" if passed else "not tested" if ended else "failed")
-        held, ended = (limit, ended) if passed else (held, True)
-        before, total = limit, total + size
-    require(total == n, claim.at("n"), f"the drives have {total} rollouts")
-    claim.equals("certified", drives[0].value["verdict"] == "passed")
-    claim.equals("threshold", written(held))
-    report.checked += ["how many rollouts of each drive may be unsafe, where the walk ends, n"]
-    report.trusted += ["the counts of each drive, and the order in which they were driven"]
-
-
 def _equal_looks(claim: Part, n: int) -> int:
     """How many looks share delta, if one of them is at n rows."""
     if claim.get("looks", list, type(None)) is None:
@@ -2296,7 +2275,6 @@ PROCEDURES: dict[str, str] = {
     **dict.fromkeys(RANGES, "alarm-range"),
     "bundle/union-bound/1": "bundle",
     "replacement/paired/1": "replacement",
-    "drives/fixed-sequence/1": "drives",
     "cascade/declared-front/1": "cascade",
     **{
         f"cascade/{way}": "cascade"
@@ -2309,8 +2287,10 @@ PROCEDURES: dict[str, str] = {
         )
     },
 }
+# Kinds of which each table holds a histogram, and nothing else that was counted.
+COUNTED_ONCE = ("sets", "recall", "false-alarms", "shield", "pass-rate")
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
-    **dict.fromkeys(("sets", "recall", "false-alarms", "shield", "forks"), check_threshold),
+    **dict.fromkeys((*COUNTED_ONCE, "forks"), check_threshold),
     "alarm-range": check_alarm_range,
     "calibration": check_calibration,
     "abstention": check_walk,
@@ -2318,7 +2298,6 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "batch": check_batch,
     "cascade": check_cascade,
     "replacement": check_replacement,
-    "drives": check_drives,
 }
 COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds small_groups dtype scope tables",
@@ -2336,7 +2315,7 @@ COUNTED = {
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared left_out tables",
     "replacement": "kind procedure n xi delta group_verdicts small_groups looks scope tables",
-    "drives": "kind procedure n xi delta horizon drives",
+    "pass-rate": "kind procedure n target delta threshold scope tables",
 }
 # What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {
@@ -2344,11 +2323,10 @@ COUNTED_WITHIN = {
     ("abstention", "tables"): "group starts counts",
     ("precision", "tables"): "group counts",
     ("batch", "looks"): "sampled disagreements",
-    **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
+    **{(kind, "tables"): "group counts" for kind in COUNTED_ONCE},
     ("forks", "tables"): "group counts turns",
     ("cascade", "tables"): "group n labels walks",
     ("replacement", "tables"): "group counts",
-    ("drives", "drives"): "threshold rollouts unsafe lost",
 }
 
 
@@ -2527,8 +2505,9 @@ ASSUMED_IDS = {
     "replacement/paired/1": (
         SAMPLE_IDS + "unknown-counts-against-new labels-as-they-are net-loss-of-new"
     ),
-    "drives/fixed-sequence/1": (
-        "rollouts-under-shield asked-beforehand drives-beforehand every-driven-rollout-counts "
+    "pass-rate/binomial/1": SAMPLE_IDS + "missing-did-not-pass",
+    "pass-rate/under-shield/1": (
+        "rollouts-under-shield asked-beforehand driven-beforehand every-driven-rollout-counts "
         "only-this-threshold shield-latches"
     ),
     "recall/binomial/1": _STOPPED_IDS,
@@ -2652,13 +2631,14 @@ forks-have-own-noise: Each fork is one simulation of the backup, with noise that
   all that led there: never begun again from the seed of the rollout.
 fork-is-shielded-rollout: A rollout forks wherever the running maximum of its danger rises, with the
   observation that was read there, and the simulator behaves as the world does.
-rollouts-under-shield: The rollouts are of the policy with its shield on, at the threshold of their
-  drive: independent draws from what will be met in use (rooms, starts, noise). Where a threshold
+rollouts-under-shield: The rollouts are of the policy with its shield on, at the threshold that is
+  named: independent draws from what will be met in use (rooms, starts, noise). Where a threshold
   was chosen after an earlier drive, its rollouts are new.
-drives-beforehand: The threshold and the number of rollouts of each drive were fixed before its
-  first rollout; the drives are those that were driven, in their order, and none was driven again.
-every-driven-rollout-counts: Every rollout that was started is counted in its drive; one that was
-  lost is unsafe.
+every-driven-rollout-counts: Every rollout that was started is counted; one that was lost did not
+  pass.
+driven-beforehand: The threshold and the number of rollouts were fixed before the first rollout.
+  Where several thresholds were driven, each was higher than the one before, the first that was
+  refused was the last, and none was driven again.
 independent-clusters: The clusters are independent draws from those that will be met in use; all
   rows of a cluster are in one count.
 claim-per-row-of-clusters: One row was drawn from each cluster and kept with probability size /
@@ -2722,8 +2702,9 @@ score-of-whole-rollout: A rollout is safe if it has no un-recoverable state; its
   maximum of the danger over the whole rollout, and 1 if a reading of the danger failed.
 shield-latches: The shield fires once the danger is at or above the threshold, and stays fired until
   reset.
-only-this-threshold: What is certified is xi, under a shield at this one threshold: at no other, not
-  even a lower one.
+missing-did-not-pass: A row without an outcome did not pass.
+only-this-threshold: What is certified is the rate under a shield at this one threshold: at no
+  other, not even a lower one.
 claim-per-cluster: One row was drawn from each cluster, so the claim is about a random row of a
   random cluster: a large cluster weighs no more than a small one.
 claim-per-cluster-and-group: One row was drawn from each cluster for each group in which it has any,
@@ -3031,8 +3012,10 @@ def told_claim(claim: dict[str, Any]) -> dict[str, Any]:
         for key in dict.fromkeys(keys)
         if key not in left and _is_short(claim.get(key))
     }
+    # Without a score the threshold of a table says no more than that its group passed.
+    told = [key for key in DECIDED if claim["kind"] != "pass-rate" or key != "threshold"]
     by_group = [
-        {key: table[key] for key in ("group", *DECIDED) if _is_short(table.get(key))}
+        {key: table[key] for key in ("group", *told) if _is_short(table.get(key))}
         for table in claim.get("tables", ())
     ]
     if len(by_group) == 1 and "group" not in by_group[0]:

@@ -22,7 +22,7 @@ from typing import Any, Final, Literal
 
 from pacbound.documents import LARGEST_INTEGER, Json, Reader, encoded
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.says import Quantity, Side, Value, count, share
+from pacbound.says import Side, Value, count, share
 from pacbound.stats.arguments import one_of, real_number, whole_number
 
 
@@ -106,7 +106,7 @@ class Number(AskedForm):
             )
         return number
 
-    def said(self, value: Any, side: Side) -> Quantity:
+    def said(self, value: Any, side: Side) -> Value:
         """A percentage."""
         return share(value, side)
 

@@ -15,7 +15,6 @@ from pacbound import (
     Tally,
     answer_batch,
     calibrate,
-    certify_drives,
     certify_replacement,
     design_cascade,
     rows_to_label,
@@ -160,8 +159,6 @@ def test_what_needs_arrays_says_what_to_collect(spark: Any) -> None:
     monitor = Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.01)
     with pytest.raises(InvalidValueError, match=r"no order.* sort them .* pass the columns as arr"):
         monitor.update(frame, columns={"confidence": "c", "correct": "fast"})
-    with pytest.raises(InvalidValueError, match=r"no order.*pass a file, or a pandas or Polars"):
-        certify_drives("c", "fast", data=frame, xi=0.1, delta=0.1)
 
 
 @pytest.mark.parametrize("other", ["spark", "arrow"])

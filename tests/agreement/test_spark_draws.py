@@ -31,7 +31,6 @@ from tests.agreement.test_spark_cluster import (
 
 import pacbound
 from pacbound.claims.judge import certify_judge
-from pacbound.errors import InvalidValueError
 
 __all__ = ["pytestmark"]
 
@@ -314,7 +313,6 @@ def _write(folder: Path, columns: dict[str, Any], all_cases: dict[str, str]) -> 
         "count": ("many", *CASES[COUNTED]),
         "draw": ("many", *CASES[KILLED]),
     }
-    asked["all"]["drives"] = ("few", "certify_drives", {"threshold": "c", "unsafe": "u", **RISK})
     (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
     (folder / "draws.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "events").mkdir()
@@ -357,7 +355,6 @@ def _agree_on_a_cluster(folder: Path, cases: dict[str, str]) -> None:
             assert driver.process.wait(timeout=ALL_VERBS) == 0, driver.end_of_log()
             said = driver.log.read_text(encoding="utf-8", errors="replace")
     found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
-    assert found.pop("drives") == _drives_from(columns)
     expected = {
         name: _from_arrays(columns, FEW if where == "few" else ROWS, *CASES[name])
         for name, where in cases.items()
@@ -368,15 +365,6 @@ def _agree_on_a_cluster(folder: Path, cases: dict[str, str]) -> None:
     for what in ("count", "draw"):
         during = said.partition(f"the last {what}\n")[2].partition(f"after the last {what}\n")[0]
         assert "Lost executor" in during, what
-
-
-def _drives_from(columns: dict[str, Any]) -> str:
-    """What is said of drives in a frame without an order."""
-    duckdb, pa = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
-    rows = pa.table({name: columns[name][:FEW] for name in ("c", "u")})
-    with pytest.raises(InvalidValueError, match="have no order") as refused:
-        pacbound.certify_drives("c", "u", data=duckdb.from_arrow(rows), **RISK)
-    return str(refused.value)
 
 
 def test_a_cluster_gives_the_digests_that_arrays_give_also_after_a_loss(tmp_path: Path) -> None:

@@ -35,10 +35,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ("shield", ROWS, "--score", "s", "--unsafe", "u", "--xi", "0.0001", "--delta", "0.01"),
         3,
     ),
-    "drives": (
-        ("drives", ROWS, "--threshold", "g", "--unsafe", "u", "--xi", "0.5", "--delta", "0.1"),
-        0,
-    ),
+    "rate": (("rate", ROWS, "--passed", "ok", "--target", "0.5", "--delta", "0.1"), 0),
     "forks": (
         (
             *("forks", ROWS, "--rollout", "i", "--lowest", "low", "--highest", "high"),

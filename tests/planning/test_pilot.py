@@ -42,10 +42,10 @@ def plan_of(kind: str, seed: int = 0, **options: Any) -> PilotPlan:
 
 
 def test_every_question_that_has_a_measure_is_tested() -> None:
-    # What a claim of sets is worth depends on the sizes of sets, which no tally holds; drives are
-    # planned by the rate of each; which turns belong to one rollout no tally of forks holds.
+    # What a claim of sets is worth depends on the sizes of sets, which no tally holds; a rate is
+    # planned by `plan rate`; which turns belong to one rollout no tally of forks holds.
     planned = {name for kind in QUESTIONS for name in measures_of(kind)}
-    assert set(KINDS) == planned == {*QUESTIONS, *planned} - {"sets", "drives", "forks"}
+    assert set(KINDS) == planned == {*QUESTIONS, *planned} - {"sets", "pass-rate", "forks"}
 
 
 @pytest.mark.parametrize("kind", standing_for(KINDS, ["cascade", "recall"], rest="slow"))

@@ -259,7 +259,7 @@ def test_where_readings_fail_nothing_is_said_of_the_policy_alone() -> None:
     driven = run_shielded(task, certificate_or_thresholds=np.inf, seeds=range(100))
     alone = collect_rollouts(Task(Car, rash, brake, lambda seen: 0.0, horizon=40), seeds=range(100))
     assert alone.unsafe_at(np.inf).mean() > 0.1
-    for certificate in (forks, driven.certify(xi=0.1, delta=0.05)):
+    for certificate in (forks, driven.certify(target=0.9, delta=0.05)):
         assert certificate.certified
         assert certificate.threshold == np.inf
         said = certificate.summary()

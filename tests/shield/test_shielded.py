@@ -3,7 +3,6 @@ was caught in time."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from tests.shield.cars import (
     slippery,
 )
 
-from pacbound import certify_drives, certify_shield
+from pacbound import certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield import PerRollout, ShieldedRollouts, run_shielded
 
@@ -216,49 +215,23 @@ def test_a_rollout_that_the_shield_stopped_is_no_success() -> None:
     np.testing.assert_array_equal(alone.success, ~alone.unsafe)
 
 
-def test_rollouts_at_declared_thresholds_are_certified_as_drives(tmp_path: Path) -> None:
+def test_rollouts_at_one_threshold_are_certified_as_a_rate_of_that_shield(tmp_path: Path) -> None:
     driven = run(Car, rash, brake, danger, [0.5, 0.25], seeds=range(100))
-    made = driven.certify(xi=0.3, delta=0.05, about={"owner": "Ada"}, sample="test track")
-    counts = [int(driven.at(g).unsafe.sum()) for g in (0.25, 0.5)]
-    assert made.driven == (0.25, 0.5)
-    assert [drive["unsafe"] for drive in made.drives] == counts
-    assert made.horizon == 40
+    with pytest.raises(InvalidValueError, match="rollouts of 2 thresholds"):
+        driven.certify(target=0.7, delta=0.05)
+    made = driven.at(0.25).certify(
+        target=0.7, delta=0.05, about={"owner": "Ada"}, sample="test track"
+    )
+    assert made.n - made.passed == int(driven.at(0.25).unsafe.sum())
+    assert (made.certified, made.threshold) == (True, 0.25)
     assert made.provenance.about["owner"] == "Ada"
     assert "Car" in made.provenance.about["environment"]
-    driven.in_drives().save(tmp_path / "drives.npz")
-    again = ShieldedRollouts.load(tmp_path / "drives.npz").certify(xi=0.3, delta=0.05)
+    driven.at(0.25).save(tmp_path / "driven.npz")
+    again = ShieldedRollouts.load(tmp_path / "driven.npz").certify(target=0.7, delta=0.05)
     assert again.claim() == made.claim()
-    assert again.provenance.about["environment"] == made.provenance.about["environment"]
 
 
-def test_drives_add_upwards_with_seeds_of_their_own() -> None:
-    first = run(Car, rash, brake, danger, 0.25, seeds=range(50))
-    then = run(Car, rash, brake, danger, 0.5, seeds=range(50, 100))
-    assert (first + then).certify(xi=0.9, delta=0.05).driven == (0.25, 0.5)
-    with pytest.raises(InvalidValueError, match=r"at 0\.25 are added to rollouts at 0\.5"):
-        _ = then + first
-    with pytest.raises(InvalidValueError, match="Seed 0 was driven before"):
-        _ = first + run(Car, rash, brake, danger, 0.5, seeds=range(50))
-    with pytest.raises(InvalidValueError, match=r"different tasks \(horizon\)"):
-        _ = first + run_shielded(Car, rash, brake, danger, 0.5, seeds=range(50, 90), horizon=9)
-
-
-def test_drives_of_different_tasks_are_not_added_up_from_files_either(tmp_path: Path) -> None:
-    first = run(Car, rash, brake, danger, 0.25, seeds=range(50))
-    then = run(Car, rash, brake, danger, 0.5, seeds=range(50, 100))
-    ends = replace(then, task={**then.task, "rests_when_terminated": True})
-    with pytest.raises(InvalidValueError, match=r"different tasks \(rests_when_terminated\)"):
-        _ = first + ends
-    paths = [tmp_path / name for name in ("first.npz", "then.npz", "ends.npz")]
-    for each, path in zip((first, then, ends), paths, strict=True):
-        each.save(path)
-    made = certify_drives("threshold", "unsafe", data=paths[:2], xi=0.9, delta=0.05)
-    assert made.claim() == (first + then).certify(xi=0.9, delta=0.05).claim()
-    with pytest.raises(InvalidValueError, match=r"different tasks \(rests_when_terminated\)"):
-        certify_drives("threshold", "unsafe", data=[paths[0], paths[2]], xi=0.9, delta=0.05)
-
-
-def test_a_lost_rollout_is_unsafe_in_its_drive() -> None:
+def test_a_lost_rollout_did_not_pass() -> None:
     class Breaking(Car):
         def reset(
             self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -267,8 +240,10 @@ def test_a_lost_rollout_is_unsafe_in_its_drive() -> None:
                 raise RuntimeError("no such room")
             return super().reset(seed=seed, options=options)
 
-    made = run(Breaking, rash, brake, danger, 0.25, seeds=range(20)).certify(xi=0.9, delta=0.05)
-    assert made.drives[0]["lost"] == 1
+    driven = run(Breaking, rash, brake, danger, 0.25, seeds=range(20))
+    assert driven.lost.sum() == 1
+    made = driven.certify(target=0.1, delta=0.05)
+    assert made.n - made.passed == int(driven.unsafe.sum()) > 0
 
 
 def test_stops_are_needless_where_the_same_seed_is_safe_without_the_shield() -> None:

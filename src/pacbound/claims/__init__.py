@@ -15,8 +15,6 @@ class ClaimLine(NamedTuple):
 
     command: str
     help: str
-    # Whether parts of the rows may be counted apart and added, in any order.
-    in_parts: bool = True
 
 
 # The kinds that a command certifies, each with its line.
@@ -34,9 +32,7 @@ CLAIMS: dict[str, ClaimLine] = {
         "alarm-range", "The scores that miss few positives and flag few negatives."
     ),
     "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
-    "drives": ClaimLine(
-        "drives", "The last threshold of a shield that kept rollouts safe.", in_parts=False
-    ),
+    "pass-rate": ClaimLine("rate", "That enough of all rows pass, whatever passing means."),
     "forks": ClaimLine("forks", "The danger at which to brake, from rollouts that were forked."),
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),

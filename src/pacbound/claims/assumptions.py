@@ -147,17 +147,17 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "that was read there, and the simulator behaves as the world does."
     ),
     "rollouts-under-shield": (
-        "The rollouts are of the policy with its shield on, at the threshold of their drive: "
+        "The rollouts are of the policy with its shield on, at the threshold that is named: "
         "independent draws from what will be met in use (rooms, starts, noise). Where a threshold "
         "was chosen after an earlier drive, its rollouts are new."
     ),
-    "drives-beforehand": (
-        "The threshold and the number of rollouts of each drive were fixed before its first "
-        "rollout; the drives are those that were driven, in their order, and none was driven "
-        "again."
-    ),
     "every-driven-rollout-counts": (
-        "Every rollout that was started is counted in its drive; one that was lost is unsafe."
+        "Every rollout that was started is counted; one that was lost did not pass."
+    ),
+    "driven-beforehand": (
+        "The threshold and the number of rollouts were fixed before the first rollout. Where "
+        "several thresholds were driven, each was higher than the one before, the first that was "
+        "refused was the last, and none was driven again."
     ),
     "independent-clusters": (
         "The clusters are independent draws from those that will be met in use; all rows of a "
@@ -273,9 +273,10 @@ MEANINGS: Final[Mapping[str, str]] = {
         "The shield fires once the danger is at or above the threshold, and stays fired until "
         "reset."
     ),
+    "missing-did-not-pass": "A row without an outcome did not pass.",
     "only-this-threshold": (
-        "What is certified is xi, under a shield at this one threshold: at no other, not even a "
-        "lower one."
+        "What is certified is the rate under a shield at this one threshold: at no other, not "
+        "even a lower one."
     ),
     "claim-per-cluster": (
         "One row was drawn from each cluster, so the claim is about a random row of a random "

@@ -93,8 +93,8 @@ class ForksClaim(ThresholdClaim[ShieldCertificate]):
 
     deadline_warning = (
         "A certificate of certify_forks does not cover a deadline: a late reading brakes where no "
-        "fork has begun, which may be unsafe. Certify drives with this deadline, or labels of "
-        'recoverability (collect_rollouts(..., outcome="labels")).'
+        "fork has begun, which may be unsafe. Certify a rate of rollouts with this deadline, or "
+        'labels of recoverability (collect_rollouts(..., outcome="labels")).'
     )
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:

@@ -141,6 +141,8 @@ class ThresholdClaim(Claim[C]):
         The column that applying adds to rows; None where it cannot be applied to a table.
     measured : Measured or None
         What a plan improves; None if it is not planned for.
+    scored : bool
+        Whether rows have a score; without one all are in the same cell, and the claim holds or not.
     nothing : str
         What to say, with {n}, where not one of the rows is a trial: the column is probably another.
     """
@@ -159,6 +161,7 @@ class ThresholdClaim(Claim[C]):
     of_files: Callable[[Any], Told] = _nothing_told
     applied: str | None = "pac_flag"
     measured: Measured | None = None
+    scored: bool = True
     nothing: str = ""
 
     def __post_init__(self) -> None:
@@ -509,8 +512,10 @@ class ThresholdClaim(Claim[C]):
         """What was asked for and decided."""
         filled = quantities(self, certificate)
         own = certificate.values.get("group_thresholds") == "own"
-        limit = in_unit(filled["threshold"], certificate.provenance.scale)
-        decided = [] if own else [("Threshold", limit.text)]
+        decided = []
+        if self.scored and not own:
+            limit = in_unit(filled["threshold"], certificate.provenance.scale)
+            decided = [("Threshold", limit.text)]
         words = self._procedure(certificate).words
         kept = {"events": "Counted against the claim", "allowed": "Allowed against the claim"}
         rows, *asked = super().numbers(certificate)

@@ -181,7 +181,7 @@ def level_of(values: Values) -> float:
     groups, delta = len(values["tables"]), float(values["delta"])
     dependent = depend(values)
     # Which groups are left out says something about the scores of groups that depend on them.
-    common = values["group_thresholds"] == "common" and not (
+    common = values.get("group_thresholds", "common") == "common" and not (
         dependent and values.get("small_groups") == "leave-out"
     )
     if values["scope"] == "top" or common or groups == 1:

@@ -159,19 +159,20 @@ def said(claim: Any, certificate: Any) -> Says:
         why = _refused(claim, certificate, words, whole)
         return Says(title, heading, plain, refused=why, groups=lines, notes=remedies)
     filled = {**whole, "confidence": confidence(values["delta"])}
-    own = grouped and values["group_thresholds"] == "own"
+    own = grouped and values.get("group_thresholds") == "own"
     small = left_out(values)
     if any(is_refused(certificate, table) for table in values["tables"]):
         every += " that is not left out" if small and not own else " that is not refused"
     rule = "Each group has its own threshold." if own else words.rule
     if not own and words.never and filled["threshold"].value == inf:
         rule = words.never
+    ruled = Sentence(rule, filled)
     return Says(
         title,
         heading,
         in_plain_words(certificate, f"{words.plain}{every}", filled, words.rows),
         _costs(words, filled, values["scope"]),
-        Sentence(rule, filled),
+        ruled if str(ruled) else None,
         Sentence(
             f"With probability at least {{confidence}} over the draw of these {words.rows}, "
             f"{words.promise.rstrip('.')}{every}{_weighing(values)}.",
@@ -202,6 +203,8 @@ def _costs(words: ClaimWords, filled: Mapping[str, Value], scope: str) -> Senten
 
 def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sentence]:
     """What to change where the result is of little use."""
+    if not claim.scored:
+        return
     question, trials = claim.question_of(certificate), trials_of(certificate)
     kept = [table for table in certificate.values["tables"] if not is_refused(certificate, table)]
     limits = [table["threshold"] for table in kept]
@@ -286,7 +289,6 @@ def quantities(
     if values.get("looks"):
         plan = {"look": count(certificate.look), "looks_planned": count(len(values["looks"]))}
     return {
-        **asked,
         **shares,
         **plan,
         "n": count(values["n"]),
@@ -295,6 +297,7 @@ def quantities(
         "allowed": count(sum(max(0, part["allowed"]) for part in tables)),
         "threshold": Quantity(limit, "threshold", trials.rounding),
         "lost": count(lost),
+        **asked,
     }
 
 

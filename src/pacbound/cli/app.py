@@ -53,8 +53,8 @@ PARTS: dict[str, dict[str, str]] = {
         "looks": "How many errors each of several looks may show.",
         "pilot": "What larger samples will give and cost, from a small one.",
     },
-    "tally": {kind: line.help for kind, line in CLAIMS.items() if line.in_parts},
-    "certify": {kind: line.help for kind, line in CLAIMS.items() if line.in_parts},
+    "tally": {kind: line.help for kind, line in CLAIMS.items()},
+    "certify": {kind: line.help for kind, line in CLAIMS.items()},
 }
 
 # What people say of a certificate by `--about`, and look for as options.

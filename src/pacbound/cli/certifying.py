@@ -258,8 +258,6 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
         classes = tuple(dict.fromkeys((*POSITIVE, *classes)))
     graded = GRADED if claim.question.tosses else ()
     joins = JOINED_BY if claim.question.joins else ()
-    if claim.question.in_order:
-        return (*PIPED, *COUNTED)
     back = ("labels", "cannot_tell")
     return (*joins, *classes, *graded, *DRAWN, *back, *PIPED, *COUNTED)
 

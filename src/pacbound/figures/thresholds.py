@@ -18,7 +18,6 @@ from pacbound.figure import (
     Column,
     Dots,
     Figure,
-    Flats,
     Floats,
     Level,
     Look,
@@ -257,78 +256,6 @@ def rate_by_coverage(
     up = Axis.around(rate.label, [*y[shown], asked.value], within=UNIT, percent=True)
     columns = [Column("Threshold", falling, "exact"), coverage.column, rate.column]
     return Figure(title, caption, across, [Panel(up, marks)], columns, [place])
-
-
-def rates_of_drives(
-    thresholds: Sequence[float],
-    unsafe: Sequence[int],
-    rollouts: Sequence[int],
-    allowed: Sequence[int],
-    verdicts: Sequence[str],
-    *,
-    xi: float,
-    title: str = "Unsafe rollouts by drive",
-) -> Figure:
-    """The share of unsafe rollouts of each drive, and the most that would have passed.
-
-    Parameters
-    ----------
-    thresholds
-        The threshold of each drive, in the order driven; infinite ones have a place too.
-    unsafe, rollouts, allowed
-        How many rollouts were unsafe, of how many, and how many may be; below 0 if not even none.
-    verdicts
-        What became of each drive, in a word or two.
-    xi
-        The share that was asked for.
-    title
-        A few words.
-
-    Returns
-    -------
-    Figure
-        A dot for each drive, a line for what passes, and the numbers.
-
-    Examples
-    --------
-    >>> verdicts = ["passed", "failed"]
-    >>> figure = rates_of_drives([0.2, 0.4], [1, 9], [50, 50], [3, 3], verdicts, xi=0.15)
-    >>> figure.table().rows
-    [['0.2', '50', '1', '3', 'passed'], ['0.4', '50', '9', '3', 'failed']]
-    """
-    places, total = np.arange(1.0, len(thresholds) + 1), np.asarray(rollouts, dtype=np.float64)
-    seen, most = np.asarray(unsafe) / total, np.asarray(allowed) / total
-    passes = most >= 0
-    marks: list[Mark] = [Level(xi, "certified", f"asked for: {100 * xi:.4g} %")]
-    if passes.any():
-        marks.append(
-            Flats(
-                places[passes] - 0.3,
-                places[passes] + 0.3,
-                most[passes],
-                "other",
-                "the most that pass",
-            )
-        )
-    marks.append(Dots(places, seen, "seen", "unsafe, as seen"))
-    every = max(1, len(places) // 8)
-    words = tuple((place, f"{value:g}") for place, value in zip(places, thresholds, strict=True))[
-        ::every
-    ]
-    x = Axis("Threshold, in the order driven", 0.5, len(places) + 0.5, words=words)
-    y = Axis.around("Unsafe rollouts", [0.0, *seen, xi], within=UNIT, percent=True)
-    columns = [
-        Column("Threshold", np.asarray(thresholds, dtype=np.float64), "exact"),
-        Column("Rollouts", np.asarray(rollouts), "count"),
-        Column("Unsafe", np.asarray(unsafe), "count"),
-        Column("Most that pass", np.asarray(allowed), "count"),
-        Column("Verdict", list(verdicts), "text"),
-    ]
-    caption = (
-        "The walk ends at the first drive above what passes; the last before it is certified, and "
-        "no other."
-    )
-    return Figure(title, caption, x, [Panel(y, marks)], columns)
 
 
 def _line(places: Floats, heights: Floats, name: str, look: Look) -> Steps:

@@ -29,10 +29,10 @@ class Shield:
     from the distribution they came from, with the same policy, backup and danger they were made
     with. If it was certified with `rate="among-unsafe"`, its `xi` says more: at most such a share
     of the rollouts that would be unsafe without the shield is missed, and so at most such a share
-    of all rollouts is unsafe, too. With one of `certify_drives` the same holds at its threshold,
-    and at no lower one; with one of `certify_forks` from its `start` up to its threshold, without a
-    `deadline`. A threshold given as a number carries no guarantee. A refused certificate always
-    brakes.
+    of all rollouts is unsafe, too. With one of `certify_rate` at most 1 - `target` is unsafe at the
+    threshold that was driven, and at no lower one; with one of `certify_forks` from its `start` up
+    to its threshold, without a `deadline`. A threshold given as a number carries no guarantee. A
+    refused certificate always brakes.
 
     It fails closed: if the danger model raises, or returns anything but a number from 0 to 1, the
     backup acts, and `failures` counts it. What the policy or the backup raises is raised.
@@ -251,7 +251,8 @@ def threshold_of(certificate_or_threshold: Any) -> float:
         if not given.is_shield:
             raise InvalidTypeError(
                 f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
-                f"expected one of certify_shield, certify_forks or certify_drives.{_hint(given)}"
+                "expected one of certify_shield or certify_forks, or of certify_rate with the "
+                f"threshold that was driven.{_hint(given)}"
             )
         given.require_verified()
         brakes_from: Any = given

@@ -279,8 +279,7 @@ class Evidence:
     decides the outcome: nowhere where all models of a cascade agree. `gained` counts the labels
     that an exit predicts in their row and the slow model, `slow`, does not. `met` counts, over the
     rows with a label, what the slow model predicts, the labels, and where they are the same; first
-    for rows on which all models agree, then for the others. `driven` is the threshold of the last
-    rollout that was driven, where rows are drives.
+    for rows on which all models agree, then for the others.
     """
 
     predicted: dict[str, set[Class]] = field(default_factory=dict)
@@ -289,7 +288,6 @@ class Evidence:
     gained: Counter[Class] = field(default_factory=Counter)
     slow: str | None = None
     met: tuple[Met, Met] = field(default_factory=lambda: (Met(), Met()))
-    driven: float | None = None
 
     def saw(self, model: str, classes: Iterable[Class]) -> None:
         """Take in what a model predicted."""

@@ -566,11 +566,6 @@ def _counting(
             "replaced, and there is none here: leave it out."
         )
     draw = Draw.of(options, question, columns=columns)
-    if question.in_order and draw.by != EVERY_ROW.by:
-        raise InvalidTypeError(
-            f"{draw.by} draws rows, and {question.kind} are counted as they came: leave it out. "
-            "Where rollouts share a room, count one of each room, chosen before it was driven."
-        )
     return Counting(question, rule, draw, options.get("progress"), kept, options.get("source"))
 
 
@@ -848,11 +843,6 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
     )
 
     question, draw = counting.question, counting.draw
-    if question.in_order and not has_order(native):
-        raise InvalidValueError(
-            f"The rows of this frame have no order, and {question.kind} are judged in the order in "
-            "which they were driven: pass a file, or a pandas or Polars frame."
-        )
     slots = {**question.slots, **draw.slots}
     by_place = (draw.chooses or question.graded is not None) and draw.goes_by_place
     if joined is None:

@@ -158,7 +158,7 @@ class Tally:
             - "recall", also for false alarms and precision: `score`, `positive`
             - "shield", also for false alarms of rollouts: `score`, `unsafe`, `final_score`
             - "sets": `probability` of every label, `label`
-            - "drives": `threshold`, `unsafe`, in the order in which rollouts were driven
+            - "pass-rate": `passed`
 
             and all may have `groups`: one group per row or, except for an abstention, a mapping
             from names to truth values for each row.
@@ -412,11 +412,6 @@ class Tally:
         return np.column_stack([places[self.cells[:, 0]], self.cells[:, 1:]])
 
     def _check_addable(self, other: Tally) -> None:
-        if question_named(self.kind).in_order and self.rows and other.rows:
-            raise InvalidValueError(
-                f"Tallies of {self.kind} do not add: in which order their rows came is a part of "
-                "what is counted. Count all of them at once, in that order."
-            )
         require_adding(self.graded, other.graded)
         ways = [None if tally.drawn is None else tally.drawn.way for tally in (self, other)]
         if ways[0] != ways[1]:

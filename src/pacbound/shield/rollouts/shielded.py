@@ -1,5 +1,5 @@
 """Rollouts with the shield on: how often it is unsafe, fires and succeeds in fact. They test a
-certificate; or, as drives at rising thresholds, they make one.
+certificate; or, at one threshold, they make one.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.drives import DrivesCertificate, certify_drives
+from pacbound.claims.pass_rate import RateCertificate, certify_rate
 from pacbound.claims.provenance import about_texts
-from pacbound.claims.task_record import known_task, require_same_task
+from pacbound.claims.task_record import known_task
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Workers, collect, each_seed
-from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of, joined
+from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
 from pacbound.shield.rollouts.task import Role, Task, TaskOptions, fixed_seeds, of_rollout, task_of
 from pacbound.shield.rollouts.world import Environment, World
 from pacbound.sources.batches import Progress
@@ -88,13 +88,12 @@ class ShieldedRollouts(RolloutTable):
     >>> tested.at(np.inf), tested.at(0.5)
     (ShieldedRollouts(4: 1 unsafe, 0 fired), ShieldedRollouts(4: 0 unsafe, 1 fired))
 
-    Drives at one threshold after the other, each with seeds of its own, are certified:
+    Those of one threshold make a certificate:
 
-    >>> first = run_shielded(task, certificate_or_thresholds=0.2, seeds=range(100, 130))
-    >>> then = run_shielded(task, certificate_or_thresholds=0.5, seeds=range(200, 230))
-    >>> certificate = (first + then).certify(xi=0.2, delta=0.05)
-    >>> certificate.threshold, certificate.horizon
-    (0.5, 6)
+    >>> driven = run_shielded(task, certificate_or_thresholds=0.5, seeds=range(100, 130))
+    >>> certificate = driven.certify(target=0.8, delta=0.05)
+    >>> certificate.certified, certificate.threshold
+    (True, 0.5)
     """
 
     seed: NDArray[np.int64]
@@ -142,56 +141,24 @@ class ShieldedRollouts(RolloutTable):
         rows = {name: column[places] for name, column in self.columns.items()}
         return ShieldedRollouts(**rows, task=self.task)
 
-    def in_drives(self) -> ShieldedRollouts:
-        """The rollouts threshold by threshold, the lowest first, as `certify_drives` takes them.
-
-        Returns
-        -------
-        ShieldedRollouts
-            The same rollouts, those of one threshold in their order.
-        """
-        return self._rows(np.argsort(self.threshold, kind="stable"))
-
-    def __add__(self, other: object) -> ShieldedRollouts:
-        """These drives, and then those of higher thresholds."""
-        if not isinstance(other, ShieldedRollouts):
-            return NotImplemented
-        require_same_task((self.task, other.task))
-        if len(self) and len(other) and other.threshold.min() <= self.threshold.max():
-            raise InvalidValueError(
-                f"Rollouts at {other.threshold.min():g} are added to rollouts at "
-                f"{self.threshold.max():g}: drives go up, and none is driven again. Begin another "
-                "claim with the lower one."
-            )
-        again = np.intersect1d(self.seed, other.seed)
-        if again.size:
-            raise InvalidValueError(
-                f"Seed {again[0]} was driven before ({again.size} such): a threshold that is "
-                "chosen after a drive needs new seeds. If all thresholds are fixed beforehand, "
-                "drive them in one call: certificate_or_thresholds=[0.3, 0.5]."
-            )
-        return ShieldedRollouts(**joined([self.columns, other.columns]), task=self.task)
-
     def certify(
         self,
         *,
-        xi: float,
+        target: float,
         delta: float,
         about: Mapping[str, Any] | None = None,
         sample: str | None = None,
-    ) -> DrivesCertificate:
-        """The last threshold that passed its drive, as `certify_drives` certifies it, for rollouts
-        that say what they are of.
+    ) -> RateCertificate:
+        """That at least a share `target` of the rollouts under this shield are safe, as
+        `certify_rate` certifies it, for rollouts that say what they are of.
 
-        The guarantee and the assumptions are those of `certify_drives`: the thresholds of one call
-        of `run_shielded` were fixed together before it, and may share their seeds; those that are
-        added with `+` may have been chosen on the way, and have seeds of their own. A rollout that
-        was lost counts as unsafe. The horizon stands in the claim.
+        The rollouts are of one threshold, which was fixed with their number before the first of
+        them. A rollout that was lost counts as unsafe.
 
         Parameters
         ----------
-        xi, delta
-            As in `certify_drives`.
+        target, delta
+            As in `certify_rate`.
         about
             What else the certificate is about, as in `certify_shield`.
         sample
@@ -199,21 +166,25 @@ class ShieldedRollouts(RolloutTable):
 
         Returns
         -------
-        DrivesCertificate
-            As from `certify_drives`. A refusal has `certified` False and the threshold -inf.
+        RateCertificate
+            As from `certify_rate`, with the threshold.
 
         Raises
         ------
         InvalidValueError, InvalidTypeError
-            As from `certify_drives`.
+            If there are rollouts of several thresholds; and as from `certify_rate`.
         """
-        driven = self.in_drives()
-        return certify_drives(
-            driven.threshold,
-            np.where(driven.lost, np.nan, driven.unsafe),
-            xi=xi,
+        driven = np.unique(self.threshold)
+        if driven.size != 1:
+            raise InvalidValueError(
+                f"There are rollouts of {driven.size} thresholds: certify those of one, from the "
+                "lowest up, and stop at the first that is refused: rollouts.at(threshold)."
+            )
+        return certify_rate(
+            np.where(self.lost, np.nan, ~self.unsafe),
+            target=target,
             delta=delta,
-            horizon=self.task.get("horizon"),
+            threshold=float(driven[0]),
             about={**self.about, **about_texts(about)},
             sample=sample,
         )
@@ -273,7 +244,7 @@ def run_shielded(  # noqa: PLR0913, RUF100
     **task: Unpack[TaskOptions],
 ) -> ShieldedRollouts:
     """Roll out a policy with its shield on, at one threshold or several: to see what a certificate
-    is worth, or as drives that are certified.
+    is worth, or to certify one.
 
     A rollout ends when the shield has fired and the environment stands still, or, if it has not
     fired, at termination or at the horizon. Braking goes on past the horizon, so that a collision

@@ -9,10 +9,10 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import is_one_of
 from pacbound.tally.questions.cascade import CASCADE
 from pacbound.tally.questions.correctness import ABSTENTION, CALIBRATION
-from pacbound.tally.questions.drives import DRIVES
 from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.questions.forked_rollouts import FORKS
 from pacbound.tally.questions.label_scores import LABEL_SCORES
+from pacbound.tally.questions.passed import PASSED
 from pacbound.tally.questions.question import Judged, Question, Scope, with_article
 from pacbound.tally.questions.replacement import REPLACEMENT
 
@@ -28,7 +28,7 @@ QUESTIONS: Mapping[str, Question] = {
         SCORE_BY_POSITIVE,
         LABEL_SCORES,
         REPLACEMENT,
-        DRIVES,
+        PASSED,
     )
 }
 

@@ -195,9 +195,6 @@ class Question(ABC):
         Whether a row is counted that has no label.
     counts_inside : bool
         Whether rows can be judged inside an engine.
-    in_order : bool
-        Whether the order of the rows is a part of what is counted: they are then neither drawn nor
-        added.
     judged_at_once : bool
         Whether several rows are looked at together, so that none is judged before all are there.
         None is drawn from others then.
@@ -246,7 +243,6 @@ class Question(ABC):
     lost_is: str | None = None
     labels_may_be_missing: bool = False
     counts_inside: bool = True
-    in_order: bool = False
     judged_at_once: bool = False
     row_outcomes: tuple[str, ...] = ()
     joins: bool = False
