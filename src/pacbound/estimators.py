@@ -217,7 +217,7 @@ class PACClassifier(_AroundEstimator):
         groups : array-like of shape (n_samples,), default=None
             The patient, video or speaker of each row, as `GroupKFold` takes it. All rows of a group
             train, or one that is drawn certifies: the claim is then about a random row of a random
-            group. `calibration_size` is a share, or a number, of groups.
+            group in every bin. `calibration_size` is a share, or a number, of groups.
         **others
             Nothing. Weights and the quality of answers raise an error that says where they go.
 
@@ -407,7 +407,7 @@ class SelectiveClassifier(_AroundEstimator):
         groups : array-like of shape (n_samples,), default=None
             The patient, video or speaker of each row, as `GroupKFold` takes it. All rows of a group
             train, or one that is drawn certifies: the claim is then about a random row of a random
-            group. `calibration_size` is a share, or a number, of groups.
+            group, answered or not. `calibration_size` is a share, or a number, of groups.
         **others
             Nothing. Weights and the quality of answers raise an error that says where they go.
 

@@ -116,7 +116,7 @@ IN_GROUPS: dict[str, dict[str, Any]] = {
         "confidence": "c",
         "correct": "ok",
         "groups": "scanner",
-        "edges": [0, 0.3, 1],
+        "n_bins": 3,
     },
     "among positives": {"score": "c", "positive": "u", "groups": "scanner"},
 }

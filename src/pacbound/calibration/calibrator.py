@@ -127,8 +127,8 @@ class PACCalibrator:
             wrong.
         groups
             The patient, video or speaker of each row, as `GroupKFold` takes it: one row of each is
-            drawn, and the intervals are about a random row of a random group (`clusters` in
-            `calibrate`).
+            drawn for each bin, and the intervals are about a random row of a random group there
+            (`clusters` in `calibrate`). Not with the scope "all-labels".
         **others
             Nothing. Weights and the quality of answers raise an error that says where they go.
 

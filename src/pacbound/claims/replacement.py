@@ -972,7 +972,7 @@ def certify_replacement(  # noqa: PLR0913
     small_groups
         With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
         refuses the claim. Fixed beforehand; only the number of rows decides. Where groups overlap,
-        they then share `delta`.
+        or clusters give a row to each of theirs, they then share `delta`.
     looks
         Planned looks, numbers of rows, fixed beforehand: 100,200. They share `delta`.
     data
