@@ -2470,7 +2470,7 @@ def _require_provenance(part: Part) -> None:
 
 
 _ROWS_ASSUMED = "independent-rows untouched-rows asked-beforehand"
-_WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-unseen compared-in-float64"
+_WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-unseen every-row-counts compared-in-float64"
 _ROWS_IDS = "independent-rows untouched-rows every-row-counts"
 _ROLLOUT_IDS = "independent-rollouts asked-beforehand every-rollout-counts"
 _BACKUP_IDS = "one-simulated-backup shield-latches"
@@ -2497,7 +2497,9 @@ ASSUMED_IDS = {
         "records-before-the-sample one-permutation answers-whatever-is-asked sample-before-asking",
     ),
     "bundle/union-bound/1": "all-of-each-claim claims-and-shares-beforehand",
-    "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-by-bin bins-beforehand",
+    "calibration/clopper-pearson/1": (
+        f"{_ROWS_ASSUMED} rows-by-bin every-row-counts bins-beforehand"
+    ),
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
     "precision/rank-starts/1": _WALK_ASSUMED,

@@ -22,6 +22,7 @@ ASSUMES = (
     "untouched-rows",
     "asked-beforehand",
     "rows-unseen",
+    "every-row-counts",
     "compared-in-float64",
 )
 

@@ -240,6 +240,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 "untouched-rows",
                 "asked-beforehand",
                 "rows-by-bin",
+                "every-row-counts",
                 "bins-beforehand",
             ),
         )

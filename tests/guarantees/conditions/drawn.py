@@ -62,6 +62,10 @@ pair("untouched-rows", what="the best of three models on these rows")(_best_of(k
 pair("declared-by-a-fold", what="the best of three sequences on these rows")(
     _best_of(kinds.cascade, 3)
 )
+for name in ("calibration", "abstention", "precision", "sets", "false_alarms"):
+    pair("every-row-counts", what=f"the best of three samples for {name}")(
+        _best_of(getattr(kinds, name), 3)
+    )
 # Of each cluster one row is an event and one is none, so that a seed tosses a coin for it.
 pair("one-seed", what="the best of three seeds")(_best_of(partial(_of_clusters, kinds.sets), 3))
 
