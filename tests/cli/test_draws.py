@@ -1,5 +1,6 @@
 """`--clusters` and `--weights` on the command line."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import load_certificate
+from pacbound import Tally, load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -139,6 +140,19 @@ def test_typing_a_command_again_draws_the_same_rows(pacbound: Run, rows: Path) -
         file.write(rows.read_text().splitlines()[-1] + "\n")
     pacbound(*typed, "c.json")
     assert len({seed, seed_in("c.json"), seed_in("d.json")}) == 3
+
+
+def test_a_part_that_is_counted_again_is_drawn_again_and_names_its_seed(
+    pacbound: Run, rows: Path
+) -> None:
+    typed = ("tally", "calibration", rows, "--confidence", "c", "--correct", "ok")
+    said = pacbound(*typed, "--clusters", "patient", "-o", "t.json").stdout
+    seed = Tally.load(rows.parent / "t.json").seed
+    assert f"Seed {seed}: pass --seed {seed} to all other parts." in said
+    again = pacbound(*typed, "--clusters", "patient", "-o", "t.json", "--json")
+    assert json.loads(again.stdout)["seed"] == seed
+    assert "t.json is about the same rows" in again.stderr
+    assert "seed" not in json.loads(pacbound(*typed, "-o", "u.json", "--json").stdout)
 
 
 @pytest.mark.parametrize(

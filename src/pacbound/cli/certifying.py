@@ -129,13 +129,18 @@ def tallying(kind: str) -> Callable[..., Any]:
         question = claim.question_for(columns, tables)
         claim.told(tables)  # A tally does not say what its rows are of.
         among = claim.drawn_among(asked, question) or "all" if options.get("clusters") else None
+        seed = seed_for(output, question.kind, tables, passed)
+        passed |= {} if seed is None else {"seed": seed}
         with progress_bar("counting") as progress:
             total = Tally.count(question, data=tables, among=among, progress=progress, **passed)
         total.save(output)
         if given["as_json"]:
             told = {"kind": total.kind, "rows": total.rows, "outcomes": total.totals}
-            print_json({"tally": str(output), **told})
+            drawn = {} if total.seed is None else {"seed": total.seed}
+            print_json({"tally": str(output), **told, **drawn})
         else:
+            if total.seed is not None:
+                typer.echo(f"Seed {total.seed}: pass --seed {total.seed} to all other parts.")
             typer.echo(
                 f"{total}\nWritten to {output}. Add it to others and certify: pacbound certify "
                 f"{kind} {output} …"

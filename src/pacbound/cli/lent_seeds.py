@@ -1,5 +1,5 @@
-"""Typing a command again draws the same rows: the certificate of the same rows that stands where
-the new one goes lends its seed, so that a rerun is no other draw.
+"""Typing a command again draws the same rows: the certificate, or the tally, of the same rows that
+stands where the new one goes lends its seed, so that a rerun is no other draw.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.errors import PacboundError
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.paths import expanded
+from pacbound.tally import Tally
+from pacbound.tally.document import is_tally_file
 from pacbound.tally.draws import CHOOSING
 from pacbound.tally.questions.question import GRADED_SLOTS
 
@@ -29,8 +31,8 @@ def seed_for(
     *,
     member: str | None = None,
 ) -> int | None:
-    """The seed that was typed; else that of the certificate that stands at `output`, or of a
-    `member` of it, if it is one of the same kind and of the very files, and rows are drawn or
+    """The seed that was typed; else that of the certificate or tally that stands at `output`, or of
+    a `member` of it, if it is one of the same kind and of the very files, and rows are drawn or
     tossed for here; else None.
     """
     typed: int | None = given.get("seed")
@@ -38,13 +40,15 @@ def seed_for(
     if not draws or typed is not None or output is None or not output.is_file():
         return typed
     try:
-        before = load_certificate(output)
-        known = {name for name in before.provenance.sources if name.startswith(_OF_FILE)}
+        before = Tally.load(output) if is_tally_file(output) else load_certificate(output)
+        sources = before.sources if isinstance(before, Tally) else before.provenance.sources
+        known = {name for name in sources if name.startswith(_OF_FILE)}
         labels = given.get("answers") or []
         files = [*expanded(tables), *(expanded(labels) if labels else [])]
         found = set(map(file_fingerprint, files))
         same = found <= known if member is not None else found == known
-        before = before if member is None else before.members[member]
+        if member is not None and isinstance(before, Certificate):
+            before = before.members[member]
     except (OSError, PacboundError, KeyError):
         return None
     seeds = _seeds(before) if same and before.kind == kind else set()
@@ -55,8 +59,10 @@ def seed_for(
     return seed
 
 
-def _seeds(certificate: Certificate) -> set[int]:
-    """All seeds that a certificate, or the claims in it, were drawn by."""
+def _seeds(certificate: Certificate | Tally) -> set[int]:
+    """All seeds that a tally, a certificate, or the claims in it, were drawn by."""
+    if isinstance(certificate, Tally):
+        return set() if certificate.seed is None else {certificate.seed}
     declared = getattr(certificate, "declared", None)
     own = [each.seed for each in (certificate.draw, certificate.graded, declared) if each]
     inside = [_seeds(member) for member in certificate.members.values()]
