@@ -159,8 +159,9 @@ def in_unit(value: Value, scale: float | None) -> Value:
     >>> in_unit(Quantity(0.0869, "threshold"), 100).text, in_unit(count(3), 100).text
     ('8.69', '3')
     """
-    is_threshold = isinstance(value, Quantity) and value.form == "threshold"
-    return replace(value, value=value.value * (scale or 1.0)) if is_threshold else value
+    if isinstance(value, Quantity) and value.form == "threshold":
+        return replace(value, value=value.value * (scale or 1.0))
+    return value
 
 
 def with_counts(values: Mapping[str, Value]) -> dict[str, Value]:

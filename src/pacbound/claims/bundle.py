@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any, Never, Self
 
 from pacbound.claims import KINDS
@@ -11,14 +12,17 @@ from pacbound.claims.certificate import Certificate, certificate_from_dict, docu
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.claims.tables import Assumes
+from pacbound.claims.threshold import ThresholdClaim
+from pacbound.claims.threshold_certificate import common_threshold, trials_of
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields
 from pacbound.forms import CHANCE, DELTA, Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
-from pacbound.says import Says, Sentence, Value, confidence, count, share
+from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.columns import require_whole_text
+from pacbound.tally.row_rules import RowRule, RowSteps
 
 # Stands between the name of a claim and the role of a column, in the provenance.
 _BETWEEN = "."
@@ -144,6 +148,23 @@ class CertificateBundle(Certificate):
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @property
+    def thresholds(self) -> tuple[float, float] | None:
+        """The lowest and the highest threshold at which all of its claims hold, where some hold
+        from a threshold on and others up to one, of one score of the same rows: a range of alarms
+        that are rarely false and rarely missing. None if no threshold keeps all, if one is refused,
+        or if there are no such claims.
+        """
+        self.require_intact()
+        found = _ends(self.members)
+        return None if found is None or found[0] > found[1] else found
+
+    @property
+    def row_columns(self) -> Mapping[str, str]:
+        """The columns that applying reads: those that all claims name alike."""
+        named = [member.row_columns for member in self.members.values()]
+        return dict(set.intersection(*(set(one.items()) for one in named)))
 
     def own_about(self) -> Mapping[str, str]:
         """What the bundle as a whole is about."""
@@ -289,11 +310,24 @@ class BundleClaim(Claim[CertificateBundle]):
                 )
                 for name, member in certificate.members.items()
             ),
+            notes=tuple(_said_of_ends(certificate)),
         )
 
     def watch(self, certificate: CertificateBundle) -> str:  # noqa: ARG002
         """Its claims are watched."""
         return "its claims are watched together by BundleMonitor, or one by one, as bundle[name]"
+
+    def row_rule(self, certificate: CertificateBundle) -> RowRule | None:
+        """A column for each claim, where all of them go by one score without groups."""
+        steps: dict[str, RowSteps] = {}
+        roles = set[str]()
+        for name, member in certificate.members.items():
+            rule = member.by.row_rule(member)
+            if rule is None or rule.groups is not None or not isinstance(rule.whole, RowSteps):
+                return None
+            roles.add(rule.role)
+            steps |= {name: rule.whole}
+        return RowRule(1, RowSteps.together(steps), role=roles.pop()) if len(roles) == 1 else None
 
     def recounting(self, certificate: CertificateBundle) -> dict[str, Any]:  # noqa: ARG002
         """Its claims are counted again."""
@@ -316,6 +350,45 @@ class BundleClaim(Claim[CertificateBundle]):
 
 
 CLAIM = BundleClaim()
+
+
+def _ends(members: Mapping[str, Certificate]) -> tuple[float, float] | None:
+    """From which threshold on claims hold that hold at all higher ones, and up to which those that
+    hold at all lower ones; None unless there are both, certified, of one score of the same rows.
+    """
+    sides: dict[str, list[float]] = {"from": [], "below": []}
+    seen = set[tuple[Any, ...]]()
+    for member in members.values():
+        if not isinstance(member.by, ThresholdClaim) or not member.by.scored:
+            continue
+        trials = trials_of(member)
+        if not member.certified or member.values["scope"] != "top" or trials.turns:
+            return None
+        seen.add((member.provenance.sources, member.provenance.columns.get("score")))
+        sides[trials.side].append(common_threshold(member))
+    if len(seen) != 1 or not all(sides.values()):
+        return None
+    return max(sides["from"]), min(sides["below"])
+
+
+def _said_of_ends(bundle: CertificateBundle) -> Iterator[Sentence]:
+    """Which thresholds keep all claims about one score."""
+    ends = _ends(bundle.members)
+    if ends is None:
+        return
+    lowest, highest = ends
+    kept = lowest <= highest
+    filled: dict[str, Value] = {
+        "lowest": Quantity(lowest, "threshold", "up" if kept else "exact"),
+        "highest": Quantity(highest, "threshold", "down" if kept else "exact"),
+    }
+    if not kept:
+        text = "No threshold keeps both: one claim needs at least {lowest}, the other at most "
+        yield Sentence(f"{text}{{highest}}.", filled)
+    elif highest == inf:
+        yield Sentence("Both hold from {lowest} on, and without any alarm.", filled)
+    else:
+        yield Sentence("Both hold from {lowest} to {highest}.", filled)
 
 
 def _member(place: str, claim: Json, provenance: Provenance) -> Certificate:

@@ -265,6 +265,11 @@ class Certificate:
         """
         return self.by.says_nothing(self)
 
+    @property
+    def row_columns(self) -> Mapping[str, str]:
+        """The columns that it was counted from, which are those that applying reads."""
+        return self.provenance.columns
+
     def row_rule(self) -> RowRule:
         """What it adds to each row of a table, by comparisons of scores, if it is verified.
 
@@ -346,7 +351,7 @@ class Certificate:
         [0, 1]
         """
         given = {"confidence": confidence, "prediction": prediction, "group": group, "score": score}
-        recorded = self.provenance.columns
+        recorded = self.row_columns
         scale = self.scale_of(scale)
         return applied(self.row_rule(), frame, recorded, given, scale=scale, strict=strict)
 
@@ -425,7 +430,7 @@ class Certificate:
             self.row_rule(),
             source,
             target,
-            self.provenance.columns,
+            self.row_columns,
             given,
             notation=replace(notation, scale=self.scale_of(notation.scale)),
             strict=strict,

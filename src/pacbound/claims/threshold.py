@@ -514,7 +514,7 @@ class ThresholdClaim(Claim[C]):
         own = certificate.values.get("group_thresholds") == "own"
         decided = []
         if self.scored and not own:
-            limit = in_unit(filled["threshold"], certificate.provenance.scale)
+            limit: Any = in_unit(filled["threshold"], certificate.provenance.scale)
             decided = [("Threshold", limit.text)]
         words = self._procedure(certificate).words
         kept = {"events": "Counted against the claim", "allowed": "Allowed against the claim"}

@@ -53,6 +53,23 @@ class RowSteps:
         )
         return cls(tuple(limits), {name: tuple(row.tolist()) for name, row in values.items()})
 
+    @classmethod
+    def together(cls, named: Mapping[str, RowSteps]) -> RowSteps:
+        """The columns of several rules of one score, each with the name of its rule behind it."""
+        limits = sorted(
+            {limit for one in named.values() for limit in one.limits},
+            key=lambda limit: (limit.value, not limit.closed),
+        )
+        beyond = [limits[:place] for place in range(len(limits) + 1)]
+        values = {
+            f"{column}_{name}": tuple(
+                row[sum(one in met for one in steps.limits)] for met in beyond
+            )
+            for name, steps in named.items()
+            for column, row in steps.values.items()
+        }
+        return cls(tuple(limits), values)
+
     def of_arrays(self, scores: Sequence[Floats]) -> dict[str, NDArray[Any]]:
         """The values of some rows, whose scores were checked."""
         (column,) = scores
