@@ -2,8 +2,8 @@
 
 A table of predictions stands for the whole population, and is drawn from with replacement, so
 that the true risk and coverage of every threshold are known. The oracle knows them, and takes the
-threshold with the largest coverage whose risk is at most xi. Compared are pacbound's rank starts,
-its starts from a pool, SGR (Geifman and El-Yaniv), the lowest threshold of the observed risk, and,
+threshold with the largest coverage whose risk is at most xi. Compared are pacbound, a single walk
+from a fixed count, SGR (Geifman and El-Yaniv), the lowest threshold of the observed risk, and,
 where MAPIE is installed, its controller of precision.
 
 The shipped Fashion-MNIST predictions are always there. The other tables are public and not part of

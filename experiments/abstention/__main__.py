@@ -58,8 +58,7 @@ def measured(case: Case, draws: int) -> dict[str, Any]:
         coverages, violations, tried = [], 0, min(draws, most)
         for _ in range(tried):
             rows = rng.integers(0, scores.size, size=case.n)
-            pool = case.confidence[rng.integers(0, scores.size, size=case.n)]
-            threshold = method(case, Draw(case.confidence[rows], case.correct[rows], pool))
+            threshold = method(case, Draw(case.confidence[rows], case.correct[rows]))
             answered = int(np.searchsorted(-scores, -threshold, side="right"))
             coverages.append(answered / scores.size)
             violations += answered > 0 and bool(risk[answered - 1] > case.xi)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from experiments.abstention.tables import Case
 from pacbound.baselines import observed_risk_threshold, selective_guaranteed_risk
 from pacbound.procedures import abstention
-from pacbound.procedures.abstention import FIRST
 from pacbound.tally.grids import FINE as GRID
 
 Floats = NDArray[np.float64]
@@ -23,11 +21,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Draw:
-    """Rows that certify, and scores of others that have no labels."""
+    """Rows that certify."""
 
     confidence: Floats
     correct: NDArray[np.bool_]
-    pool: Floats
 
 
 FINE = np.sort(1.0 - np.geomspace(1e-5, 1.0, 100))
@@ -42,21 +39,12 @@ def rank_starts(case: Case, draw: Draw) -> float:
     return _lowest(abstention.claimed(*_counts(draw), xi=case.xi, delta=case.delta))
 
 
-def pool_starts(case: Case, draw: Draw) -> float:
-    """The same with `pool=`."""
-    starts = abstention.starts_from(GRID.cells(draw.pool), case.n, xi=case.xi, delta=case.delta)
-    cells, wrong, right = _counts(draw)
-    return _lowest(abstention.claimed(cells, wrong, right, starts, xi=case.xi, delta=case.delta))
-
-
 def one_start(case: Case, draw: Draw) -> float:
-    """A single start, where 3 ln(1/delta) / xi rows are answered, at the full delta. This is valid
-    too, since the start enters through its count alone."""
-    cells, wrong, right = _counts(draw)
-    count = min(case.n, math.ceil(3 * math.log(1 / case.delta) / case.xi))
-    ranked = np.minimum(np.sort(GRID.cells(draw.confidence))[::-1], FIRST)
-    start = int(ranked[count - 1])
-    return _lowest(abstention.claimed(cells, wrong, right, [start], xi=case.xi, delta=case.delta))
+    """A single walk from where four times as many rows are answered as can pass at the least, at
+    the full delta: valid too, since its count is fixed."""
+    count = 4 * (abstention.least_rows(xi=case.xi, delta=case.delta) or case.n)
+    walk = abstention.Walk(min(case.n, count), case.delta)
+    return _lowest(abstention.passed(abstention.Runs.of(*_counts(draw), None), (walk,), case.xi))
 
 
 def sgr(case: Case, draw: Draw) -> float:
@@ -73,7 +61,6 @@ def methods() -> dict[str, tuple[Method, int]]:
     """Each method with the largest number of draws that it is tried on."""
     found: dict[str, tuple[Method, int]] = {
         "pacbound": (rank_starts, 10**6),
-        "pacbound, pool": (pool_starts, 10**6),
         "one start": (one_start, 10**6),
         "SGR": (sgr, 10**6),
         "observed risk": (observed, 10**6),

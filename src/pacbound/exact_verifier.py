@@ -36,8 +36,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
-from itertools import accumulate, pairwise, starmap
+from functools import cache, lru_cache
+from itertools import accumulate, pairwise, starmap, takewhile
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -943,7 +943,7 @@ class Walked:
 
 
 WALKS: dict[str, Walked] = {
-    "abstention": Walked("xi first_threshold", "wrong right", "wrong"),
+    "abstention": Walked("xi", "wrong right", "wrong"),
     "precision": Walked("target", "negative positive", "negative"),
 }
 
@@ -952,114 +952,146 @@ def check_walk(claim: Part, report: Report) -> None:
     """The thresholds of each table that hold are those that its walk passes, and no others."""
     kind = WALKS[claim.get("kind", str)]
     graded = "graded" * (claim.get("kind", str) == "abstention")
-    claim.only(f"kind procedure assumes certified n delta scope drawn tables {kind.asks}", graded)
-    first: float = TOP - 1
-    if "first_threshold" in claim.value:
-        first = claim.limit("first_threshold") * TOP
-    require(first in range(TOP), claim.at("first_threshold"), "is not on the grid below 1")
-    tables, pool = _tables(claim), "declared-starts" in claim.get("procedure", str)
-    delta, rate, rows = _level(claim) / len(tables), _walked_rate(claim), 0
+    declared = "declared-start" in claim.get("procedure", str)
+    asks = kind.asks + " first_threshold" * declared
+    claim.only(f"kind procedure assumes certified n delta scope drawn tables {asks}", graded)
+    first = claim.limit("first_threshold") * TOP if declared else None
+    on_grid = first is None or first in range(TOP + 1)
+    require(on_grid, claim.at("first_threshold"), "is not on the grid")
+    tables, rate, rows = _tables(claim), _walked_rate(claim), 0
+    delta = _rounded_down(Fraction(_level(claim)) / len(tables))
     for table in tables:
-        table.only("group counts threshold claimed" + " starts" * pool)
-        runs = _runs_of(table, kind, int(first), pool=pool)
-        _require_apart(claim, runs.rows, table)
+        table.only("group counts threshold claimed")
+        runs = _runs_of(table, kind, first)
+        _require_apart(claim, runs.answered[-1], table)
         stored = [tuple(ends) for ends in table.table("claimed")]
-        found = [_claimed(runs, rate, delta, lenient=lenient) for lenient in (False, True)]
+        found = [
+            _claimed(runs, rate, delta, declared=declared, lenient=lenient)
+            for lenient in (False, True)
+        ]
         require(stored in found, table.at("claimed"), f"stored {stored}, recomputed {found[0]}")
         table.equals("threshold", written(stored[-1][0] / TOP if stored else math.inf))
-        rows += runs.rows
+        rows += runs.answered[-1]
     _require_names(claim, tables, alone=_choice(claim, "scope", ("top", "groups")) == "top")
     claim.equals("n", rows)
     claim.equals("certified", any(table.value["claimed"] for table in tables))
     report.checked += ["every threshold that is claimed, and that no other is", "n"]
-    report.trusted += ["the counts of each cell" + ", and the starts" * pool]
+    report.trusted += ["the counts of each cell"]
 
 
 def _walked_rate(claim: Part) -> Decimal:
     """xi, or the largest double up to 1 - target."""
     if "xi" in claim.value:
         return decimal(claim.rate("xi", positive=False))
-    exact = 1 - Fraction(claim.rate("target"))
+    return _rounded_down(1 - Fraction(claim.rate("target")))
+
+
+def _rounded_down(exact: Fraction) -> Decimal:
+    """The largest double up to it."""
     near = float(exact)
     return decimal(near if Fraction(near) <= exact else math.nextafter(near, 0.0))
 
 
-MOST_STARTS = 128
-
-
 @dataclass(frozen=True)
 class Runs:
-    """Rows in cells of the score, and the thresholds from the first declared one down. All from a
-    top to above the next answer the same rows.
+    """Rows in cells of the score, and the thresholds from the highest down. All from a top to above
+    the next answer the same rows.
     """
 
     tops: list[int]
     answered: list[int]
     errors: list[int]
-    starts: list[int] | None
-
-    @property
-    def rows(self) -> int:
-        return self.answered[-1]
 
 
-def _runs_of(table: Part, kind: Walked, first: int, *, pool: bool) -> Runs:
+def _runs_of(table: Part, kind: Walked, first: float | None) -> Runs:
     held = Held.of(table.part("counts"), kind.outcomes, 0, TOP)
     require(bool(held.cells), table.at("counts"), "are of no rows")
-    starts = table.integers("starts") if pool else None
-    inside = starts is None or (
-        0 < len(starts) <= MOST_STARTS and all(0 <= cell <= first for cell in starts)
-    )
-    require(inside, table.at("starts"), "are not at or below the first threshold")
-    reached = [min(cell, first) for cell in held.cells]
-    tops = sorted({first, *reached, *(starts or [])}, reverse=True)
-    here = {top: [0, 0] for top in tops}
-    for top, rows, events in zip(reached, held.sums, held.columns[kind.event], strict=True):
-        here[top][0] += rows
-        here[top][1] += events
+    here: dict[int, list[int]] = {} if first is None else {int(first): [0, 0]}
+    for cell, rows, events in zip(held.cells, held.sums, held.columns[kind.event], strict=True):
+        both = here.setdefault(cell if first is None else min(cell, int(first)), [0, 0])
+        both[0] += rows
+        both[1] += events
+    tops = sorted(here, reverse=True)
     answered, errors = (list(accumulate(here[top][i] for top in tops)) for i in (0, 1))
-    return Runs(tops, answered, errors, starts)
+    return Runs(tops, answered, errors)
 
 
-def _claimed(runs: Runs, xi: Decimal, delta: Decimal, *, lenient: bool) -> list[tuple[int, ...]]:
-    """The thresholds that hold, as ranges from the highest down. The level grows where a start
-    joins and is lost where a test fails.
+def _claimed(
+    runs: Runs, xi: Decimal, delta: Decimal, *, declared: bool, lenient: bool
+) -> list[tuple[int, ...]]:
+    """The thresholds that hold, as ranges from the highest down: what the walks pass, each from
+    where so many rows are answered down to its first failure.
     """
-    places = range(len(runs.tops))
-    if runs.starts is None:
-        counts = _start_counts(runs.rows, xi, delta)
-        joined = [sum(count <= rows for count in counts) for rows in runs.answered]
-        at_top = [joined[0], *[0] * (len(joined) - 1)]
-        at_lowest = [two - one for one, two in pairwise([*joined, joined[-1]])]
-        share = delta / (1 + delta) / len(counts)
-    else:
-        at_top = [runs.starts.count(top) for top in runs.tops]
-        at_lowest = [0 for _ in places]
-        share = delta / len(runs.starts)
 
-    def passes(i: int, starts: int) -> bool:
-        if runs.errors[i] > xi * runs.answered[i] * (1 + Decimal("1e-12")):
+    @cache
+    def passes(i: int, level: Decimal) -> bool:
+        errors, rows = runs.errors[i], runs.answered[i]
+        if errors > xi * rows * (1 + Decimal("1e-12")):
             return False
-        found = binomial_test(runs.errors[i], runs.answered[i], xi, starts * share)
+        if _far_below(errors, rows, float(xi), float(-level.ln())):
+            return True
+        found = binomial_test(errors, rows, xi, level)
         return lenient if found is None else found
 
-    claimed: list[tuple[int, ...]] = []
-    carried = 0
-    for i in places:
-        lowest = runs.tops[i + 1] + 1 if i + 1 < len(runs.tops) else 0
-        carried += at_top[i]
-        whole = carried > 0 and passes(i, carried)
-        if at_lowest[i]:
-            carried = (carried if whole else 0) + at_lowest[i]
-            kept = passes(i, carried)
-        else:
-            kept = whole
-        if whole:
-            claimed.append((lowest, runs.tops[i]))
-        elif kept:
-            claimed.append((lowest, lowest))
-        carried = carried if kept else 0
-    return _joined(claimed)
+    if declared:
+        walks = [(_start_count(1, xi, delta), delta)]
+    else:
+        walks = _walks(runs.answered[-1], xi, delta)
+    held: set[int] = set()
+    for count, level in walks:
+        after = ((i, level) for i, rows in enumerate(runs.answered) if rows >= count)
+        held.update(i for i, _ in takewhile(lambda step: passes(*step), after))
+    lowest = [*(top + 1 for top in runs.tops[1:]), 0]
+    return _joined((lowest[i], runs.tops[i]) for i in sorted(held))
+
+
+def _far_below(k: int, n: int, rate: float, enough: float) -> bool:
+    """Whether Chernoff's bound on P(Bin(n, rate) <= k) settles in double precision what takes long
+    to add up, by a margin that rounding cannot reach.
+    """
+    if not 0 < k < n * rate or n > 10**9:
+        return False
+    low, high = k * math.log(k / (n * rate)), (n - k) * math.log((n - k) / (n * (1 - rate)))
+    return low + high > 1.01 * enough + 1
+
+
+def _walks(n: int, xi: Decimal, delta: Decimal) -> list[tuple[int, Decimal]]:
+    """From how many answered rows on each walk goes, and at which level."""
+    most = delta * 4 / 5
+    first = _start_count(n, xi, most)
+    if 2 * first > n:
+        return [(_start_count(n, xi, delta), delta)]
+    later = [count for s in range(1, 64) if (count := first << s) <= n]
+    rest = delta / 5 / len(later)
+    return [(first, most), *((count, rest) for count in later)]
+
+
+def _start_count(n: int, xi: Decimal, level: Decimal) -> int:
+    """The least number m of rows with P(Bin(m, xi) <= j) <= level, for the largest j with which it
+    is at most n / 4 and 4 ln(level) / ln(1 - xi); for j = 0 if there is none.
+    """
+    hair = Decimal("1e-40")
+    # Where 1 - xi has no digit left for xi, the logarithm is -xi.
+    unit = level.ln() / ((1 - xi).ln() or -xi)
+
+    def errors_within(rows: int) -> int:
+        term = total = (rows * (1 - xi).ln()).exp()
+        errors = 0
+        while total <= level * (1 + hair) and errors <= rows:
+            term *= (rows - errors) * xi / ((errors + 1) * (1 - xi))
+            total += term
+            errors += 1
+        return errors - 1
+
+    most = int(min(Decimal(n) / 4, 4 * unit))
+    errors = errors_within(most)
+    if errors < 0:
+        return math.ceil(unit * (1 - hair))
+    low = errors
+    while most - low > 1:
+        middle = (low + most) // 2
+        low, most = (low, middle) if errors_within(middle) >= errors else (middle, most)
+    return most
 
 
 def _joined(ranges: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -1070,17 +1102,6 @@ def _joined(ranges: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
         else:
             found.append((low, high))
     return found
-
-
-def _start_counts(n: int, xi: Decimal, delta: Decimal) -> list[int]:
-    """ceil(2^s ln(1/delta) / -ln(1 - xi)) for s = 1, 2, .. as long as it is at most n."""
-    counts: list[int] = []
-    # Where 1 - xi has no digit left for xi no count is small enough.
-    if (1 - xi).ln() < 0:
-        unit = delta.ln() / (1 - xi).ln()
-        while (count := math.ceil(unit * 2 ** (len(counts) + 1))) <= n:
-            counts.append(count)
-    return counts or [n]
 
 
 def _require_planned(
@@ -2268,7 +2289,7 @@ PROCEDURES: dict[str, str] = {
     **{name: name.split("/")[0] for name in THRESHOLDS},
     "calibration/clopper-pearson/1": "calibration",
     "abstention/rank-starts/1": "abstention",
-    "abstention/declared-starts/1": "abstention",
+    "abstention/declared-start/1": "abstention",
     "precision/rank-starts/1": "precision",
     "batch/credit/1": "batch",
     "batch/credit-two-looks/1": "batch",
@@ -2320,7 +2341,7 @@ COUNTED = {
 # What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group counts",
-    ("abstention", "tables"): "group starts counts",
+    ("abstention", "tables"): "group counts",
     ("precision", "tables"): "group counts",
     ("batch", "looks"): "sampled disagreements",
     **{(kind, "tables"): "group counts" for kind in COUNTED_ONCE},
@@ -2501,7 +2522,7 @@ ASSUMED_IDS = {
         f"{_ROWS_ASSUMED} rows-by-bin every-row-counts bins-beforehand"
     ),
     "abstention/rank-starts/1": _WALK_ASSUMED,
-    "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
+    "abstention/declared-start/1": _WALK_ASSUMED,
     "precision/rank-starts/1": _WALK_ASSUMED,
     "sets/binomial/1": SAMPLE_IDS + "same-type-in-use",
     "replacement/paired/1": (
@@ -2585,8 +2606,6 @@ stopped-by-outcome: When to stop was fixed beforehand, or by a rule that saw not
 stopped-by-outcome-and-group: When to stop was fixed beforehand, or by a rule that saw nothing of a
   row but whether it is positive, and its group.
 clusters-unseen: The number of clusters was fixed beforehand, or by a rule that saw nothing of them.
-starts-from-elsewhere: Where the walk may start was fixed without these rows, from unlabelled scores
-  that are not theirs.
 bins-beforehand: The bins were fixed without these rows, or begin and end at scores of these rows
   whose ranks were fixed beforehand, each of these scores a cell of its own.
 claims-beforehand: What is claimed, and how delta is shared, was fixed before any label was seen.

@@ -137,72 +137,17 @@ def test_a_refusal_never_answers_and_says_what_it_would_take() -> None:
     assert refused.verify()
 
 
-def test_a_pool_fixes_the_starts_and_the_certificate_keeps_them(tmp_path: Path) -> None:
-    pool = RNG.beta(5, 1, size=500)
-    certificate = certify_abstention(CONFIDENCE, CORRECT, pool=pool, **CLAIM)
-    assert "starts from a pool" in certificate.summary()
+def test_a_declared_start_has_a_procedure_of_its_own_and_stands_in_the_document(
+    tmp_path: Path,
+) -> None:
+    certificate = certify_abstention(CONFIDENCE, CORRECT, first_threshold=0.97, **CLAIM)
     assert certificate.certified
     certificate.save(tmp_path / "c.json")
-    document = json.loads((tmp_path / "c.json").read_text())
-    assert document["claim"]["procedure"] == "abstention/declared-starts/1"
-    assert len(document["claim"]["tables"][0]["starts"]) > 2
+    claim = json.loads((tmp_path / "c.json").read_text())["claim"]
+    assert claim["procedure"] == "abstention/declared-start/1"
+    assert claim["first_threshold"] == int(0.97 * 65_536) / 65_536
     assert load_certificate(tmp_path / "c.json").verify()
-
-
-@pytest.mark.parametrize("engine", ["polars", "pandas", "pyarrow", "duckdb", "csv", "parquet"])
-def test_a_pool_is_a_table_as_the_rows_are(tmp_path: Path, engine: str) -> None:
-    polars = pytest.importorskip("polars")
-    pool = RNG.beta(5, 1, size=500)
-    expected = certify_abstention(CONFIDENCE, CORRECT, pool=pool, **CLAIM)
-    rows = polars.DataFrame({"c": CONFIDENCE, "ok": CORRECT})
-    others = polars.DataFrame({"c": pool, "day": 3})
-    tables: list[Any] = []
-    for name, frame in {"rows": rows, "others": others}.items():
-        if engine == "csv":
-            frame.write_csv(tmp_path / f"{name}.csv")
-            tables.append(str(tmp_path / f"{name}.csv"))
-        elif engine == "parquet":
-            frame.write_parquet(tmp_path / f"{name}.parquet")
-            tables.append(tmp_path / f"{name}.parquet")
-        elif engine == "duckdb":
-            tables.append(pytest.importorskip("duckdb").from_arrow(frame.to_arrow()))
-        elif engine == "polars":
-            tables.append(frame)
-        else:
-            tables.append(frame.to_pandas() if engine == "pandas" else frame.to_arrow())
-    found = certify_abstention("c", "ok", data=tables[0], pool=tables[1], **CLAIM)
-    assert found.claim_digest == expected.claim_digest
-
-
-def test_a_pool_that_holds_a_counted_file_or_has_no_such_column_is_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "rows.npz", c=CONFIDENCE, ok=CORRECT)
-    np.savez(tmp_path / "others.npz", c=RNG.beta(5, 1, size=500), d=RNG.random(500))
-    rows = tmp_path / "rows.npz"
-
-    def certify(pool: Any) -> None:
-        certify_abstention("c", "ok", data=rows, pool=pool, **CLAIM)
-
-    with pytest.raises(InvalidValueError, match=r"rows\.npz is among the files that are counted"):
-        certify([tmp_path / "others.npz", rows])
-    with pytest.raises(InvalidValueError, match=r"rows\.npz is among the files that are counted"):
-        certify(str(tmp_path / "*.npz"))
-    (tmp_path / "strange.csv").write_text("score\n0.5\n")
-    with pytest.raises(InvalidValueError, match="no column 'c'"):
-        certify(tmp_path / "strange.csv")
-    with pytest.raises(InvalidTypeError, match="no column of it is named"):
-        certify_abstention(CONFIDENCE, CORRECT, pool=tmp_path / "others.npz", **CLAIM)
-
-
-def test_a_tally_takes_a_pool_of_scores_and_not_a_table() -> None:
-    tally = Tally.count("abstention", confidence=CONFIDENCE, correct=CORRECT)
-    assert certify_abstention(data=tally, pool=RNG.beta(5, 1, size=500), **CLAIM).certified
-    with pytest.raises(InvalidTypeError, match="no column of it is named"):
-        certify_abstention(data=tally, pool="others.csv", **CLAIM)
-
-
-def test_the_very_scores_that_certify_are_no_pool() -> None:
-    with pytest.raises(InvalidValueError, match="void the guarantee"):
-        certify_abstention(CONFIDENCE, CORRECT, pool=CONFIDENCE[::-1], **CLAIM)
+    assert "first_threshold" not in certified().to_dict()["claim"]
 
 
 @pytest.mark.parametrize(
@@ -211,8 +156,6 @@ def test_the_very_scores_that_certify_are_no_pool() -> None:
         ({"xi": 1.0}, InvalidValueError, "xi=1.0 is not a rate"),
         ({"delta": 0}, InvalidValueError, "delta=0 is not"),
         ({"delta": 0.9}, InvalidValueError, "for 95 % confidence pass delta=0.05"),
-        ({"pool": []}, InvalidValueError, "pool is empty"),
-        ({"pool": [0.5, 1.5]}, InvalidValueError, r"pool\[1\] is 1.5"),
         ({"first_threshold": 1.5}, InvalidValueError, "first_threshold=1.5 is not a score"),
         ({"first_threshold": "a"}, InvalidTypeError, "first_threshold='a'"),
         ({"groups": {"a": [True] * 2000}}, InvalidTypeError, "expected one group per row"),
@@ -290,13 +233,12 @@ def test_a_threshold_that_the_counts_do_not_lead_to_is_found() -> None:
         assert forged.summary().startswith("CHANGED AFTER IT WAS WRITTEN")
 
 
-def test_a_refusal_explains_ties_at_the_top_and_the_base_error() -> None:
-    tied = certify_abstention([0.75] * 5000, [True] * 5000, xi=0.05, delta=0.01)
-    assert "pass first_threshold=0.75" in tied.summary()
-    declared = certify_abstention(
-        [0.75] * 5000, [True] * 5000, xi=0.05, delta=0.01, first_threshold=0.75
-    )
-    assert "Every row is answered" in declared.summary()
+def test_rows_that_share_one_score_are_certified() -> None:
+    tied = certify_abstention([0.9] * 500, [False] * 3 + [True] * 497, xi=0.05, delta=0.1)
+    assert "Every row is answered" in tied.summary()
+
+
+def test_a_refusal_explains_the_base_error() -> None:
     confidence, correct = np.arange(1000) / 1000, np.arange(1000) % 5 > 1
     refused = certify_abstention(confidence, correct, xi=0.2, delta=0.01)
     assert "40 % of all rows are wrong" in refused.summary()

@@ -5,7 +5,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pacbound import certify_abstention, load_certificate
@@ -82,20 +81,6 @@ def test_a_refusal_ends_with_3_and_says_what_it_would_take(
     pacbound("apply", "a.json", predictions, "-o", "out.csv")
     lines = (predictions.parent / "out.csv").read_text().splitlines()[1:]
     assert {line.rsplit(",", 1)[1] for line in lines} == {"0"}
-
-
-def test_a_pool_of_other_rows_says_where_to_start(
-    pacbound: Run, predictions: Path, tmp_path: Path
-) -> None:
-    pool = np.random.default_rng(1).beta(6, 1, size=200)
-    (tmp_path / "pool.csv").write_text("c\n" + "\n".join(map(repr, pool.tolist())) + "\n")
-    pacbound("abstain", predictions, *COLUMNS, *CLAIM, "--pool", "pool.csv", "-o", "p.json")
-    confidence, correct, _ = _arrays(predictions)
-    expected = certify_abstention(confidence, correct, pool=pool, xi=0.15, delta=0.05)
-    assert load_certificate(tmp_path / "p.json").claim_digest == expected.claim_digest
-    (tmp_path / "bad.csv").write_text("c\n0.5\n7\n")
-    done = pacbound("abstain", predictions, *COLUMNS, *CLAIM, "--pool", "bad.csv", code=2)
-    assert "bad.csv: c[1] is 7" in done.stderr
 
 
 @pytest.mark.parametrize(

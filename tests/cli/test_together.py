@@ -95,7 +95,7 @@ claim = "abstention"
 data = "rows.npz"
 confidence = "s"
 correct = "u"
-pool = "pool.npz"
+first_threshold = 0.9
 xi = 0.3
 """
 
@@ -108,8 +108,6 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
     folder.mkdir()
     patient, weight = np.arange(800) // 4, np.where(score > 0.5, 2.0, 0.5)
     np.savez(folder / "rows.npz", s=score, u=unsafe, p=patient, w=weight)
-    pool = np.random.default_rng(1).random(300)
-    np.savez(folder / "pool.npz", s=pool)
     models: dict[str, Any] = {
         "c": score,
         "fast": unsafe * (score < 0.2),
@@ -135,7 +133,7 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
         score, np.column_stack([models["fast"], models["slow"]]), xi=0.3, delta=0.01, claim="differ"
     )
     assert bundle["alike"].claim_digest == alike.claim_digest
-    answers = certify_abstention(score, unsafe, xi=0.3, delta=0.01, pool=pool)
+    answers = certify_abstention(score, unsafe, xi=0.3, delta=0.01, first_threshold=0.9)
     assert bundle["answers"].claim_digest == answers.claim_digest
 
 

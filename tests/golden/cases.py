@@ -174,7 +174,7 @@ CASES: dict[str, Callable[[], Certificate]] = {
     ),
     "abstention": _abstained,
     "abstention-groups": lambda: _abstained(groups=images().kind),
-    "abstention-pool": lambda: _abstained(pool=images().slow_confidence),
+    "abstention-declared": partial(_abstained, first_threshold=0.99),
     "abstention-refused": partial(_abstained, xi=0.0001),
     "recall": _recalled,
     "recall-clusters": lambda: _recalled(clusters=images().patient, seed=5, target=0.95),

@@ -20,7 +20,7 @@ for module in sorted((Path(__file__).parent / "conditions").glob("*.py")):
 
 # Those of kinds that are on their way out.
 LEAVING = {
-    *("starts-from-elsewhere", "graded-by-coins", "claims-beforehand"),
+    *("graded-by-coins", "claims-beforehand"),
     *("drives-beforehand", "rollouts-under-shield", "every-driven-rollout-counts"),
 }
 SHORT, LONG = 22, 60

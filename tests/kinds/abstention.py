@@ -25,10 +25,6 @@ def _tally(rows: int, *, groups: bool = False) -> Tally:
     )
 
 
-def _pool() -> np.ndarray:
-    return np.random.default_rng(8).beta(6, 1, size=300)
-
-
 def _random(rng: np.random.Generator) -> Certificate:
     rows = int(rng.integers(1, 400))
     score = scores(rng, rows)
@@ -36,15 +32,12 @@ def _random(rng: np.random.Generator) -> Certificate:
     options: dict[str, Any] = {"xi": rate(rng), "delta": level(rng)}
     if rng.random() < 0.3:
         options["groups"] = names(rng, rows)
-    elif rng.random() < 0.4:
-        options["pool"] = scores(rng, 57)
     if rng.random() < 0.3:
         options["first_threshold"] = float(rng.random())
     return certify_abstention(score, correct, **options)
 
 
 def watched(**options: Any) -> AbstentionCertificate:
-    # Scores that differ: ties at the top hide where the walk may start.
     confidence = np.concatenate([np.linspace(0.8, 0.999, 2000), np.linspace(0.1, 0.5, 1000)])
     right = np.arange(3000) % np.where(confidence > 0.6, 100, 2) > 0
     return certify_abstention(confidence, right, xi=0.05, delta=0.05, **options)
@@ -69,15 +62,15 @@ KIND = Kind(
         "abstention-groups": lambda: certify_abstention(
             data=_tally(900, groups=True), xi=0.2, delta=0.05
         ),
-        "abstention-pool": lambda: certify_abstention(
-            data=_tally(900), xi=0.15, delta=0.05, pool=_pool(), first_threshold=0.99
+        "abstention-declared": lambda: certify_abstention(
+            data=_tally(900), xi=0.15, delta=0.05, first_threshold=0.8
         ),
-        "abstention-pool-refused": lambda: certify_abstention(
-            data=_tally(900), xi=0.001, delta=0.05, pool=_pool()
+        "abstention-declared-refused": lambda: certify_abstention(
+            data=_tally(900), xi=0.001, delta=0.05, first_threshold=0.8
         ),
         "abstention-refused": lambda: certify_abstention(data=_tally(900), xi=0.01, delta=0.05),
     },
-    layouts=("abstention-groups", "abstention-pool"),
+    layouts=("abstention-groups", "abstention-declared"),
     random=_random,
     trials=900,
     use=lambda: Use(watched(), _rows),

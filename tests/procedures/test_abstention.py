@@ -1,274 +1,191 @@
 """From counts to the thresholds that are claimed, against the theorem taken literally: a test at
-every one of the 65,536 thresholds."""
+every one of the 65,537 thresholds."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, log, log1p
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import bdtr
 
 from pacbound.procedures import abstention
-from pacbound.procedures.abstention import FIRST, Runs, levels_of, start_counts
+from pacbound.procedures.abstention import Runs, Walk, least_rows, walks_of
 from pacbound.stats.binomial import binomial_upper, binomial_upper_within
 
 Integers = NDArray[np.int64]
 Ranges = tuple[tuple[int, int], ...]
+TOP = 65_536
 
 
-def literal_counts(n: int, xi: float, delta: float) -> list[int]:
-    unit = log(delta) / log1p(-xi)
-    counts = [int(np.ceil(unit * 2**s)) for s in range(1, 60)]
-    return [count for count in counts if count <= n] or [n]
-
-
-def literal_walk(
+def literal_claims(
     cells: Integers,
     wrong: Integers,
     right: Integers,
-    joins: dict[int, int],
-    levels: NDArray[np.float64],
+    walks: tuple[Walk, ...],
     xi: float,
-    first: int,
+    first: int = TOP,
 ) -> set[int]:
-    """The cells whose threshold passes; `joins` says how many starts join at each."""
+    """The cells whose threshold some walk passes: each goes down from the first threshold that
+    answers its count."""
     dense = np.zeros((2, first + 1), dtype=np.int64)
     np.add.at(dense[0], np.minimum(cells, first), wrong + right)
     np.add.at(dense[1], np.minimum(cells, first), wrong)
     answered, errors = np.cumsum(dense[:, ::-1], axis=1)[:, ::-1]
-    carried, passed = 0, set()
-    verdicts: dict[tuple[int, int, int], bool] = {}
-    for cell in range(first, -1, -1):
-        carried += joins.get(cell, 0)
-        key = (int(answered[cell]), int(errors[cell]), carried)
-        if carried and key not in verdicts:
-            verdicts[key] = binomial_upper(key[1], key[0], delta=levels[carried - 1]) <= xi
-        if carried and answered[cell] and verdicts[key]:
-            passed.add(cell)
-        else:
-            carried = 0
+    pairs, where = np.unique(np.stack([errors, answered]), axis=1, return_inverse=True)
+    passed: set[int] = set()
+    for walk in walks:
+        passes = (binomial_upper(*pairs, delta=walk.level) <= xi)[where.ravel()]
+        start = int(np.sum(answered >= walk.count))
+        failed = np.flatnonzero(~passes[:start])
+        passed.update(range(int(failed[-1]) + 1 if failed.size else 0, start))
     return passed
-
-
-def literal_rank_joins(
-    cells: Integers, rows: Integers, counts: list[int], first: int
-) -> dict[int, int]:
-    """Start s joins at the lowest threshold that answers fewer than k_s rows, or at the first."""
-    dense = np.zeros(first + 1, dtype=np.int64)
-    np.add.at(dense, np.minimum(cells, first), rows)
-    answered = np.cumsum(dense[::-1])[::-1]
-    joins: dict[int, int] = {}
-    for count in counts:
-        fewer = np.flatnonzero(answered < count)
-        place = int(fewer[0]) if fewer.size else first
-        joins[place if answered[first] < count else first] = (
-            joins.get(place if answered[first] < count else first, 0) + 1
-        )
-    return joins
 
 
 def spread(claimed: Ranges) -> set[int]:
     return {cell for low, high in claimed for cell in range(low, high + 1)}
 
 
-def random_rows(rng: np.random.Generator, *, gap: int) -> tuple[Integers, Integers, Integers, int]:
-    """Cells at least `gap` apart, with risks that jump; and the first threshold."""
-    first = int(rng.choice([300, 900, 2000]))
-    top = min(first + 2, 65_536)
-    cells = np.unique(rng.integers(0, top // gap + 1, size=rng.integers(1, 60)) * gap)
+def random_rows(rng: np.random.Generator) -> tuple[Integers, Integers, Integers]:
+    """Occupied cells at or near the top, with risks that jump."""
+    cells = TOP - np.unique(rng.integers(0, 300, size=rng.integers(1, 60)))[::-1]
     rows = rng.integers(1, 40, size=cells.size)
     wrong = rng.binomial(rows, rng.choice([0.0, 0.02, 0.3, 0.7], size=cells.size))
-    return cells, wrong, rows - wrong, first
+    return cells, wrong, rows - wrong
 
 
-@pytest.mark.parametrize("gap", [1, 3])
-def test_what_is_claimed_is_what_the_theorem_passes(gap: int) -> None:
-    rng = np.random.default_rng(gap)
+def test_what_is_claimed_is_what_the_walks_pass() -> None:
+    rng = np.random.default_rng(1)
     some = more = 0
-    for _ in range(40):
-        cells, wrong, right, first = random_rows(rng, gap=gap)
-        n, xi, delta = int((wrong + right).sum()), float(rng.choice([0.05, 0.3])), 0.2
-        counts = literal_counts(n, xi, delta)
-        joins = literal_rank_joins(cells, wrong + right, counts, first)
-        levels = levels_of(Fraction(delta) / (1 + Fraction(delta)), len(counts))
-        literal = literal_walk(cells, wrong, right, joins, levels, xi, first)
-        decision = abstention.decide(cells, wrong, right, xi=xi, delta=delta, first=first)
-        claimed = spread(decision.claimed)
-        assert decision.threshold == (min(claimed) / 65_536 if claimed else inf)
-        assert (decision.refusal is None) == bool(claimed)
-        # Where cells touch, the first of the two tests is made without the starts that join.
-        assert claimed == literal if gap > 1 else claimed <= literal
+    for _ in range(25):
+        cells, wrong, right = random_rows(rng)
+        n, xi = int((wrong + right).sum()), float(rng.choice([0.05, 0.3]))
+        literal = literal_claims(cells, wrong, right, walks_of(n, xi=xi, delta=0.2), xi)
+        claimed = abstention.claimed(cells, wrong, right, xi=xi, delta=0.2)
+        assert spread(claimed) == literal
         some += bool(claimed)
-        more += len(decision.claimed) > 1
-    assert some > 8
+        more += len(claimed) > 1
+    assert some > 5
     assert more > 0
 
 
-def test_the_whole_grid_is_walked() -> None:
-    rng = np.random.default_rng(7)
-    cells = np.unique(rng.integers(60_000, 65_537, size=60))
-    wrong = rng.binomial(20, 0.02, size=cells.size)
-    right = 20 - wrong
-    n = 20 * cells.size
-    counts = literal_counts(n, 0.1, 0.2)
-    joins = literal_rank_joins(cells, wrong + right, counts, FIRST)
-    levels = levels_of(Fraction(0.2) / (1 + Fraction(0.2)), len(counts))
-    literal = literal_walk(cells, wrong, right, joins, levels, 0.1, FIRST)
-    decision = abstention.decide(cells, wrong, right, xi=0.1, delta=0.2)
-    assert spread(decision.claimed) <= literal
-    assert decision.threshold == min(literal) / 65_536
-
-
-@pytest.mark.parametrize("gap", [1, 3])
-def test_declared_starts_claim_what_the_fallback_passes(gap: int) -> None:
-    rng = np.random.default_rng(10 + gap)
+def test_a_declared_start_has_one_walk_down_from_it_with_the_whole_of_delta() -> None:
+    rng = np.random.default_rng(2)
     some = 0
-    for _ in range(40):
-        cells, wrong, right, first = random_rows(rng, gap=gap)
-        starts = rng.integers(0, first + 1, size=rng.integers(1, 5)).tolist()
-        starts += rng.choice(np.minimum(cells, first), 1).tolist()
-        joins = {cell: starts.count(cell) for cell in starts}
-        levels = levels_of(Fraction(0.3), len(starts))
-        literal = literal_walk(cells, wrong, right, joins, levels, 0.2, first)
-        decision = abstention.decide(cells, wrong, right, starts, xi=0.2, delta=0.3, first=first)
-        assert spread(decision.claimed) == literal
-        some += bool(literal)
-    assert some > 8
+    for _ in range(25):
+        cells, wrong, right = random_rows(rng)
+        declared = int(rng.integers(TOP - 300, TOP + 1))
+        walk = Walk(least_rows(xi=0.2, delta=0.3) or 0, 0.3)
+        literal = literal_claims(cells, wrong, right, (walk,), 0.2, declared)
+        claimed = abstention.claimed(cells, wrong, right, xi=0.2, delta=0.3, declared=declared)
+        assert spread(claimed) == literal
+        some += bool(claimed)
+    assert some > 4
 
 
-def test_a_pass_of_the_second_test_alone_claims_one_threshold() -> None:
-    # Two rows above: the start joins just above the second cell, where the ten rows of the first
-    # pass at its level, and not before.
-    counts = start_counts(24, xi=0.3, delta=0.2)
-    assert counts == (10, 19)
-    cells, right = np.array([100, 200, 300]), np.array([6, 9, 9])
-    decision = abstention.decide(cells, np.zeros(3, dtype=np.int64), right, xi=0.3, delta=0.2)
-    # Nine rows at 300: the first start joins at 201, and passes there.
-    assert binomial_upper(0, 9, delta=float(levels_of(Fraction(1, 6), 2)[0])) <= 0.3
-    assert decision.claimed == ((0, 201),)
-    assert decision.threshold == 0.0
-    # With an error in every later cell only that one threshold is left.
-    decision = abstention.decide(cells, np.array([6, 9, 0]), np.array([0, 0, 9]), xi=0.3, delta=0.2)
-    assert decision.claimed == ((201, 201),)
-
-
-def test_a_heavy_top_loses_every_start_unless_a_lower_first_threshold_is_declared() -> None:
-    cells, none, right = np.array([50_000]), np.array([0]), np.array([5000])
-    lost = abstention.decide(cells, none, right, xi=0.05, delta=0.01)
-    assert lost.threshold == inf
-    assert lost.refusal is not None
-    assert (lost.refusal.heavy, lost.refusal.heavy_at) == (5000, 50_000 / 65_536)
-    assert lost.refusal.needed is None
-    kept = abstention.decide(cells, none, right, xi=0.05, delta=0.01, first=50_000)
-    assert kept.threshold == 0.0
-
-
-def test_saturated_scores_do_not_waste_the_starts() -> None:
-    # Scores of exactly 1 count with those just below it.
-    cells, right = np.array([65_535, 65_536]), np.array([5000, 1])
-    decision = abstention.decide(cells, np.array([0, 1]), right, xi=0.05, delta=0.01)
-    assert decision.claimed == ((0, 65_535),)
-
-
-@pytest.mark.parametrize("n", [1, 5, 44, 45, 100, 5000, 10**6, 2**53])
-@pytest.mark.parametrize(("xi", "delta"), [(0.1, 0.1), (0.01, 1e-3), (0.5, 0.9), (1e-9, 1e-200)])
-def test_starts_double_from_twice_what_one_perfect_test_needs(
+@pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.1), (0.01, 1e-3), (0.3, 0.5), (0.2, 0.01)])
+@pytest.mark.parametrize("n", [10, 59, 200, 500, 2000, 100_000])
+def test_the_first_walk_starts_where_a_quarter_or_four_times_the_least_are_answered(
     n: int, xi: float, delta: float
 ) -> None:
-    counts = start_counts(n, xi=xi, delta=delta)
-    expected = literal_counts(n, xi, delta)
-    assert len(counts) == len(expected)
-    np.testing.assert_allclose(counts, expected, rtol=1e-12, atol=1)
-    assert counts[-1] <= n
+    walks = walks_of(n, xi=xi, delta=delta)
+    least = least_rows(xi=xi, delta=walks[0].level) or 0
+    count, level = walks[0].count, walks[0].level
+    allowed = int(np.flatnonzero(bdtr(np.arange(count), count, xi) <= level)[-1])
+    most = max(least, min(n / 4, 4 * np.log(level) / np.log1p(-xi)))
+    assert least <= count <= most
+    assert bdtr(allowed, count - 1, xi) > level, "one row fewer would do"
+    more = int(most)
+    assert count == least or bdtr(allowed + 1, more, xi) > level, "more errors would fit"
+    if len(walks) == 1:
+        assert level == delta
+        assert 2 * walks_of(10**9, xi=xi, delta=delta)[0].count > n or n < 4 * least
+    else:
+        assert [walk.count for walk in walks[1:]] == [count * 2**s for s in range(1, len(walks))]
+        assert walks[-1].count <= n < 2 * walks[-1].count
+        assert level == pytest.approx(0.8 * delta, rel=1e-15)
 
 
-def test_levels_are_rounded_down_and_share_delta() -> None:
-    for total in (Fraction(0.1), Fraction(1, 3), Fraction(5e-324)):
-        levels = levels_of(total, 7)
-        assert all(Fraction(level) <= total * (m + 1) / 7 for m, level in enumerate(levels))
-    assert levels_of(Fraction(0.1), 3)[-1] == 0.1
+@pytest.mark.parametrize("delta", [0.5, 0.1, 1 / 3, 1e-9, 5e-324])
+def test_walks_spend_no_more_than_delta(delta: float) -> None:
+    for n in (1, 100, 5_000, 2**53):
+        levels = [Fraction(walk.level) for walk in walks_of(n, xi=0.01, delta=delta)]
+        assert 0 < len(levels) < 60
+        assert sum(levels) <= Fraction(delta)
+
+
+def test_a_heavy_top_is_where_the_walk_starts() -> None:
+    cells, none, right = np.array([50_000]), np.array([0]), np.array([5000])
+    assert abstention.claimed(cells, none, right, xi=0.05, delta=0.01) == ((0, 50_000),)
+
+
+def test_saturated_scores_do_not_waste_the_start() -> None:
+    cells, right = np.array([65_535, 65_536]), np.array([5000, 1])
+    claimed = abstention.claimed(cells, np.array([0, 1]), right, xi=0.05, delta=0.01)
+    assert claimed == ((0, 65_535),)
 
 
 # ---- refusals
 
 
 @pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.02, 1e-3), (0.3, 0.5)])
+@pytest.mark.parametrize("declared", [None, TOP, 7])
 def test_fewer_rows_than_a_refusal_asks_for_are_refused_however_right(
-    xi: float, delta: float
+    xi: float, delta: float, declared: int | None
 ) -> None:
-    refusal = abstention.decide(
-        np.array([FIRST]), np.array([0]), np.array([1]), xi=xi, delta=delta
-    ).refusal
-    assert refusal is not None
+    def claimed(rows: int) -> Ranges:
+        counts = np.array([TOP]), np.array([0]), np.array([rows])
+        return abstention.claimed(*counts, xi=xi, delta=delta, declared=declared)
+
+    counts = np.array([TOP]), np.array([0]), np.array([1])
+    refusal = abstention.refusal(*counts, xi=xi, delta=delta, declared=declared)
+    assert refusal.code == "too-few"
+    assert refusal.needed == least_rows(xi=xi, delta=delta)
     assert refusal.needed is not None
-    for rows, certified in ((refusal.needed - 1, False), (refusal.needed, True)):
-        decision = abstention.decide(
-            np.array([FIRST]), np.array([0]), np.array([rows]), xi=xi, delta=delta
-        )
-        assert (decision.refusal is None) == certified
+    assert not claimed(refusal.needed - 1)
+    assert claimed(refusal.needed)
 
 
 def test_the_rows_that_a_refusal_asks_for_certify_if_they_are_of_the_same_kind() -> None:
     cells = np.arange(60_000, 60_100)
     wrong = np.where(np.arange(100) % 10 == 0, 1, 0)
     right = np.full(100, 9)
-    refusal = abstention.decide(cells, wrong, right, xi=0.02, delta=1e-3).refusal
-    assert refusal is not None
+    refusal = abstention.refusal(cells, wrong, right, xi=0.02, delta=1e-3)
+    assert refusal.code == "no-pass"
     assert refusal.needed is not None
-    runs = Runs.of(cells, wrong, right, FIRST).scaled(refusal.needed)
-    assert (runs.tops[0], runs.answered[0]) == (FIRST, 0)
-    added, errors = np.diff(runs.answered)[::-1], np.diff(runs.errors)[::-1]
-    more = abstention.decide(cells, errors, added - errors, xi=0.02, delta=1e-3)
-    assert more.refusal is None
+    runs = Runs.of(cells, wrong, right, None).scaled(refusal.needed)
+    added = np.diff(runs.answered, prepend=0)[::-1]
+    errors = np.diff(runs.errors, prepend=0)[::-1]
+    assert abstention.claimed(cells, errors, added - errors, xi=0.02, delta=1e-3)
 
 
 def test_a_refusal_knows_how_many_answers_are_wrong_without_abstaining() -> None:
     cells, right = np.arange(100, 200), np.full(100, 6)
-    refusal = abstention.decide(cells, np.full(100, 4), right, xi=0.2, delta=0.01).refusal
-    assert refusal is not None
+    refusal = abstention.refusal(cells, np.full(100, 4), right, xi=0.2, delta=0.01)
     assert (refusal.code, refusal.errors, refusal.rows) == ("no-pass", 400, 1000)
     assert refusal.needed is None
 
 
 def test_no_number_of_rows_certifies_that_no_answer_is_ever_wrong() -> None:
-    refusal = abstention.decide(
-        np.array([5]), np.array([0]), np.array([10**6]), xi=0.0, delta=0.1
-    ).refusal
-    assert refusal is not None
-    assert refusal.needed is None
+    counts = np.array([5]), np.array([0]), np.array([10**6])
+    assert not abstention.claimed(*counts, xi=0.0, delta=0.1)
+    refusal = abstention.refusal(*counts, xi=0.0, delta=0.1)
+    assert (refusal.code, refusal.needed) == ("zero", None)
 
 
 @pytest.mark.parametrize("xi", [1e-17, 1e-300, 5e-324])
 @pytest.mark.parametrize("delta", [0.5, 5e-324])
 def test_more_rows_than_can_be_counted_are_not_asked_for(xi: float, delta: float) -> None:
-    cells, none, right = np.array([FIRST]), np.array([0]), np.array([10**6])
-    refusal = abstention.decide(cells, none, right, xi=xi, delta=delta).refusal
-    assert refusal is not None
-    assert refusal.needed is None
+    counts = np.array([TOP]), np.array([0]), np.array([10**6])
+    assert not abstention.claimed(*counts, xi=xi, delta=delta)
+    assert abstention.refusal(*counts, xi=xi, delta=delta).needed is None
 
 
 def test_counts_of_any_size_are_decided() -> None:
     cells = np.array([10, 20, 65_536])
     huge = np.array([2**50, 2**51, 2**52])
-    decision = abstention.decide(cells, huge // 1000, huge, xi=0.01, delta=1e-9)
-    assert decision.claimed == ((0, FIRST),)
-
-
-# ---- starts from a pool
-
-
-def test_starts_from_a_pool_answer_about_as_many_rows_as_the_ranks() -> None:
-    pool = np.arange(10_000)
-    starts = abstention.starts_from(pool, 5000, xi=0.05, delta=0.01, first=9_000)
-    counts = start_counts(5000, xi=0.05, delta=0.01)
-    assert len(starts) == len(counts)
-    assert [int(np.sum(pool >= cell)) for cell in starts] == [
-        max(1000, 2 * count) for count in counts
-    ]
-    tiny = abstention.starts_from(np.array([3]), 5000, xi=0.05, delta=0.01)
-    assert set(tiny) == {3}
+    assert abstention.claimed(cells, huge // 1000, huge, xi=0.01, delta=1e-9) == ((0, TOP),)
 
 
 # ---- the test itself

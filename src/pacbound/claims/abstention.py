@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.claim import certify_passed
-from pacbound.claims.pools import FIRST_ASK, POOL_ASK
 from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
-from pacbound.forms import DELTA, xi_ask
+from pacbound.documents import Json, Reader
+from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.forms import DELTA, Ask, AskedForm, xi_ask
+from pacbound.procedures.threshold import TOP
+from pacbound.says import Quantity, Side
+from pacbound.stats.arguments import real_number
 from pacbound.tally.questions.correctness import ABSTENTION
 from pacbound.tally.row_options import RowOptions
 
@@ -122,6 +126,36 @@ class AbstentionCertificate(WalkCertificate):
         return self._curve(group)
 
 
+class FirstThreshold(AskedForm):
+    """The threshold to start from, on the grid, rounded down."""
+
+    option = float
+
+    def check(self, value: Any, name: str) -> float:
+        """The threshold on the grid."""
+        number = real_number(value, name, "a threshold")
+        if not 0 <= number <= 1:
+            raise InvalidValueError(
+                f"{name}={value} is not a score: expected a number from 0 to 1."
+            )
+        return int(number * TOP) / TOP
+
+    def said(self, value: Any, side: Side) -> Quantity:  # noqa: ARG002
+        """With all its digits."""
+        return Quantity(value, "threshold", "exact")
+
+    def read(self, part: Reader, key: str) -> float:
+        """The threshold, on the grid."""
+        value = part.number(key)
+        if not (0 <= value <= 1 and (value * TOP).is_integer()):
+            raise CertificateError(f"{part.place(key)} is {value}, not on the grid of 2^-16.")
+        return value
+
+    def schema(self) -> dict[str, Json]:
+        """A number."""
+        return {"type": "number", "minimum": 0, "maximum": 1}
+
+
 CLAIM = WalkClaim(
     kind="abstention",
     command="abstain",
@@ -131,13 +165,19 @@ CLAIM = WalkClaim(
     asks=(
         xi_ask("The share of the answers that may be wrong: 0.05"),
         DELTA,
-        FIRST_ASK,
-        POOL_ASK,
+        Ask(
+            "first_threshold",
+            FirstThreshold(),
+            "The threshold to start from, declared before any score is seen: the search then goes "
+            "down from there alone.",
+            None,
+            shown="Declared first threshold",
+        ),
     ),
     procedures={
         "abstention/rank-starts/1": WalkProcedure("abstention/rank-starts/1", ASSUMES),
-        "abstention/declared-starts/1": WalkProcedure(
-            "abstention/declared-starts/1", (*ASSUMES, "starts-from-elsewhere"), starts="pool"
+        "abstention/declared-start/1": WalkProcedure(
+            "abstention/declared-start/1", ASSUMES, declared=True
         ),
     },
     certificate=AbstentionCertificate,
@@ -169,7 +209,6 @@ def certify_abstention(  # noqa: PLR0913
     quality: Any = None,
     xi: float,
     delta: float,
-    pool: Any = None,
     groups: Any = None,
     first_threshold: float | None = None,
     data: Any = None,
@@ -203,18 +242,13 @@ def certify_abstention(  # noqa: PLR0913
         The share of the answers that may be wrong: 0.05
     delta
         The chance that the claim is wrong: 0.01
-    pool
-        Scores of other rows without labels, which fix where the search may start: a table, or an
-        array. It then costs nothing of `delta`. They are drawn as in use, and must not be scores of
-        the rows that certify. A table (a frame, or paths of files) has a column of the same name as
-        that of the confidence in `data`. Without it, the starts are ranks of the rows themselves.
     groups
         The group of each row, for a threshold each, at `delta` divided by the number of groups that
         have rows. The claim then holds in every group.
     first_threshold
-        The highest threshold to look at, declared before any label is seen, if many rows share the
-        highest score. It is 65535/65536 if left out. Where more rows come at once than the largest
-        start asks for, nothing can be certified from above.
+        The threshold to start from, declared before any score is seen. The search then goes down
+        from there alone, with the whole of `delta`. If it is left out, the search starts where
+        certain numbers of rows are answered, which costs a fifth of `delta`.
     data
         A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
     **rows

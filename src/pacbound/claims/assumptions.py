@@ -56,10 +56,6 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "clusters-unseen": (
         "The number of clusters was fixed beforehand, or by a rule that saw nothing of them."
     ),
-    "starts-from-elsewhere": (
-        "Where the walk may start was fixed without these rows, from unlabelled scores that are "
-        "not theirs."
-    ),
     "bins-beforehand": (
         "The bins were fixed without these rows, or begin and end at scores of these rows whose "
         "ranks were fixed beforehand, each of these scores a cell of its own."

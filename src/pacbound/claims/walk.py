@@ -4,8 +4,8 @@ wrong", declared.
 Which rows are trials changes with the threshold, so the share is not monotone in it, and a walk
 down the thresholds decides which of them hold (`pacbound.procedures.abstention`). A kind says which
 outcome is an event, the rate, what a row is called that reaches the threshold, and its sentences.
-Groups, a pool that fixes where the walk may start, documents, figures, the monitor, and how the
-threshold is applied to rows are the same for all of them.
+Groups, documents, figures, the monitor, and how the threshold is applied to rows are the same for
+all of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf, isinf, log, log1p
-from typing import Any, Literal, NamedTuple
+from math import inf, isinf
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,6 @@ from numpy.typing import NDArray
 from pacbound.claims.assumptions import as_graded
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Values, interval_work
-from pacbound.claims.pools import (
-    FIRST_THRESHOLD,
-    CellRanges,
-    Pool,
-    Starts,
-    pool_cells,
-    read_pool,
-)
 from pacbound.claims.remedies import NEARLY_ALL, WORST, worst_answer
 from pacbound.claims.tables import (
     DRAWN,
@@ -45,19 +37,19 @@ from pacbound.claims.tables import (
 )
 from pacbound.claims.threshold_certificate import group_names
 from pacbound.claims.walk_words import WalkWords, quantities, said
-from pacbound.documents import Reader
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import rate_by_coverage
-from pacbound.forms import REQUIRED, Ask, Threshold, allowed_rate
+from pacbound.forms import REQUIRED, Ask, Form, Threshold, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Says, Sentence, Value, in_unit
-from pacbound.stats.arguments import exact_sum, is_one_of, real_number
+from pacbound.stats.arguments import LARGEST_COUNT, exact_sum, is_one_of, real_number
 from pacbound.stats.binomial import bonferroni_level
 from pacbound.tally.columns import QUALITY, as_scores
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
@@ -98,9 +90,29 @@ class RiskCoverage(NamedTuple):
 
 @dataclass(frozen=True)
 class WalkProcedure(Procedure):
-    """What fixes where the walk may start: ranks of the same rows, or a pool of other scores."""
+    """What fixes where the walk may start: numbers of rows, or a declared `first_threshold`."""
 
-    starts: Literal["ranks", "pool"] = "ranks"
+    declared: bool = False
+
+
+class CellRanges(Form):
+    """All thresholds that hold, as ranges of cells with both ends, the highest first."""
+
+    def read(self, part: Reader, key: str) -> tuple[tuple[int, int], ...]:
+        """The ranges."""
+        if not part.raw(key):
+            part.integers(key)
+            return ()
+        table = part.table(key)
+        if len(table[0]) != 2:
+            raise CertificateError(f"{part.place(key)} is not a list of ranges.")
+        return tuple((low, high) for low, high in table)
+
+    def schema(self) -> dict[str, Json]:
+        """A list of pairs of cells."""
+        cell: Json = {"type": "integer", "minimum": 0, "maximum": TOP}
+        ends: Json = {"type": "array", "items": cell, "minItems": 2, "maxItems": 2}
+        return {"type": "array", "items": ends}
 
 
 class WalkCertificate(Certificate):
@@ -257,9 +269,9 @@ class WalkClaim(Claim[C]):
         return Sample(found.certified, found.coverage, limits)
 
     def _least(self, _: Tally, rate: float, delta: float) -> int:
-        """As many rows as pass if none is an event; the walk has a little less than delta."""
+        """As many rows as pass if none is an event."""
         allowed = allowed_rate(self.wishes({self.asks[0].name: rate, "delta": delta}))
-        return ceil(log(delta / (1 + delta)) / log1p(-allowed)) + 1
+        return abstention.least_rows(xi=allowed, delta=delta) or LARGEST_COUNT
 
     @property
     def act(self) -> str:
@@ -269,35 +281,14 @@ class WalkClaim(Claim[C]):
     def __post_init__(self) -> None:
         self.words.require_names({ask.name for ask in self.asks})
 
-    def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What was asked for; the first threshold is the highest that there is if none is."""
-        wishes = super().wishes(given)
-        if "first_threshold" in wishes and wishes["first_threshold"] is None:
-            wishes["first_threshold"] = FIRST_THRESHOLD
-        return wishes
-
-    def gathered(
-        self,
-        asked: Mapping[str, Any],
-        tally: Tally,
-        columns: Mapping[str, Any],
-        rows: Mapping[str, Any],
-    ) -> Mapping[str, Any]:
-        """What was asked for, with the scores of a pool that is a table."""
-        if asked.get("pool") is None:
-            return asked
-        return {
-            **asked,
-            "pool": read_pool(asked["pool"], tally, columns[self._score], rows),
-        }
-
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document of the procedure."""
         counts = Histogram(self.question.outcomes, TOP, self.question.lowest_cell)
-        pooled = getattr(procedure, "starts", "ranks") == "pool"
-        # What is left out has a number of its own, and a pool stands in no document.
+        declared = getattr(procedure, "declared", False)
         asks = (
-            replace(ask, default=REQUIRED) for ask in self.asks if not isinstance(ask.form, Pool)
+            replace(ask, default=REQUIRED)
+            for ask in self.asks
+            if declared or ask.default is not None
         )
         return Fields(
             (
@@ -306,7 +297,6 @@ class WalkClaim(Claim[C]):
                 DRAWN,
                 *([GRADED] if QUALITY in self.question.roles else []),
                 tables_field(
-                    *([Field("starts", Starts(), counted=True)] if pooled else []),
                     Field("counts", counts, counted=True),
                     Field("threshold", Threshold(TOP)),
                     Field("claimed", CellRanges()),
@@ -316,30 +306,19 @@ class WalkClaim(Claim[C]):
         )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
-        """A histogram for each group that has rows, with the starts that a pool fixes."""
+        """A histogram for each group that has rows."""
         found = histograms_of(evidence, self.question)
         if evidence.scope not in ("top", "groups"):
             raise InvalidTypeError(
                 "groups overlap, and a row of two groups would have two thresholds: expected one "
                 "group per row."
             )
-        pool = wishes.get("pool")
-        by = "ranks" if pool is None else "pool"
-        name = next(one.name for one in self.procedures.values() if one.starts == by)
-        asked = {name: value for name, value in wishes.items() if name != "pool"}
-        tables: list[dict[str, Any]] = [
+        asked = {name: value for name, value in wishes.items() if value is not None}
+        declared = "first_threshold" in asked
+        name = next(one.name for one in self.procedures.values() if one.declared == declared)
+        tables = [
             {"group": group, "counts": counts} for group, counts in found if counts["cells"].size
         ]
-        if pool is not None:
-            cells, level = pool_cells(pool, evidence), bonferroni_level(asked["delta"], len(tables))
-            for table in tables:
-                table["starts"] = abstention.starts_from(
-                    cells,
-                    self.rows_of(table),
-                    xi=allowed_rate(asked),
-                    delta=level,
-                    first=_first(asked),
-                )
         return {**self.counted_values(name, evidence, asked), "tables": tables}
 
     def decided(self, values: Values) -> dict[str, Any]:
@@ -361,19 +340,21 @@ class WalkClaim(Claim[C]):
 
     def refusal(self, values: Values, table: Values) -> NothingPassed:
         """Why a table has no threshold."""
-        found = self._walk(abstention.decide, values, table)
-        return found.refusal or NothingPassed("unexplained", None)
+        if self._walk(abstention.claimed, values, table):
+            return NothingPassed("unexplained", None)
+        found: NothingPassed = self._walk(abstention.refusal, values, table)
+        return found
 
     def _walk(self, walk: Callable[..., Any], values: Values, table: Values) -> Any:
         events, rows = self.counts_of(table)
+        first = values.get("first_threshold")
         return walk(
             table["counts"]["cells"],
             events,
             rows - events,
-            table.get("starts"),
             xi=allowed_rate(values),
             delta=bonferroni_level(values["delta"], len(values["tables"])),
-            first=_first(values),
+            declared=None if first is None else int(first * TOP),
         )
 
     def table_of(self, certificate: WalkCertificate, group: str | None) -> Values:
@@ -523,22 +504,13 @@ class WalkClaim(Claim[C]):
         return str(self.question.columns[0].name)
 
 
-def _first(values: Values) -> int:
-    """The cell of the highest threshold that is looked at."""
-    return int(values.get("first_threshold", FIRST_THRESHOLD) * TOP)
-
-
 def _agree(part: Reader, values: Values) -> None:
-    """Groups are named and in order where there are groups; counts add up to n; no walk starts
-    above the first threshold.
-    """
+    """Groups are named and in order where there are groups; counts add up to n."""
     require_groups(part, values)
     tables = [table["counts"] for table in values["tables"]]
     if not all(table["cells"].size for table in tables):
         raise CertificateError(f"{part.place('tables')}: a table has no rows.")
     require_total(part, values, tables, "tables")
-    if any(max(table.get("starts", (0,))) > _first(values) for table in values["tables"]):
-        raise CertificateError(f"{part.place('tables')}: a start is above the first threshold.")
 
 
 def _text(value: Value) -> str:

@@ -35,19 +35,15 @@ NO_PROOF = "A refusal does not show that the model is bad."
 SEEN = "{acted} are {act} ({coverage}), {shown} of them {as} ({rate})."
 OF_GROUP = "{group}: from {threshold} on; {acted} of {n} rows are {act}, {shown} of them {as}."
 ALWAYS = "Every row is {act}: no score is below 0, the threshold."
-# A sentence for each code of a refusal; "heavy" and "base" say more where no threshold passes.
+# A sentence for each code of a refusal; "base" says more where no threshold passes.
 REFUSALS = {
     "zero": "No number of rows can certify that nothing goes wrong.",
     "too-few": "{n} rows cannot certify {asked}, even if none of them is {event}.",
     "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of {answered} "
     "rows are {event}.",
-    "heavy": "{heavy} rows share the highest score, {heavy_at} on the grid, so that every start is "
-    "lost above it: {untie}.",
     "base": "{base} of all rows are {event}: at that rate at least {left} of them must be left "
     "out, whatever the scores.",
 }
-UNTIE = "break the ties by a finer score"
-DECLARE = "for fresh rows pass first_threshold={heavy_at}, before their labels are seen"
 
 
 @dataclass(frozen=True)
@@ -113,9 +109,8 @@ def said(claim: Any, certificate: Any) -> Says:
     grouped = values["scope"] != "top"
     asked = ", ".join(f"{ask.name} {{{ask.name}}}" for ask in claim.asks if ask.default is REQUIRED)
     in_groups = " in {groups} groups" if grouped else ""
-    pooled = ", starts from a pool" if "starts" in tables[0] else ""
     name = claim.kind.replace("-", " ").capitalize()
-    title = Sentence(f"{name} certificate: {{n}} rows{in_groups}, {asked}{pooled}", whole)
+    title = Sentence(f"{name} certificate: {{n}} rows{in_groups}, {asked}", whole)
     lines = tuple(_line(claim, certificate, table) for table in tables) if grouped else ()
     outcomes, role = claim.question.outcomes, claim.question.columns[0].name
     notes = reversed_score([table["counts"] for table in tables], outcomes, role)
@@ -187,7 +182,7 @@ def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
     if table["claimed"]:
         return Sentence(OF_GROUP, filled)
     refusal = certificate.refusals[table["group"]]
-    why = f"{_why(claim, refusal, certificate)} {_remedy(refusal)}".rstrip()
+    why = f"{_why(refusal, certificate)} {_remedy(refusal)}".rstrip()
     numbers = _numbers(refusal, certificate)
     return Sentence(f"{{group}}: never {{act}}. {why}", {**filled, **numbers})
 
@@ -200,19 +195,16 @@ def _refused(claim: Any, certificate: Any, whole: Mapping[str, Value]) -> tuple[
     refusal = certificate.refusals[None]
     filled = {**whole, **_numbers(refusal, certificate)}
     remedy = f"{_remedy(refusal)} {words.instead}".lstrip()
-    why = Sentence(_why(claim, refusal, certificate), filled)
+    why = Sentence(_why(refusal, certificate), filled)
     return why, Sentence(remedy, filled), Sentence(NO_PROOF)
 
 
-def _why(claim: Any, refusal: NothingPassed, certificate: Any) -> str:
+def _why(refusal: NothingPassed, certificate: Any) -> str:
     if refusal.code not in REFUSALS:
         return UNEXPLAINED
     too_many = refusal.errors > allowed_rate(certificate.values) * refusal.rows
-    beside = ["heavy"] * (refusal.heavy > 0) + ["base"] * bool(too_many)
-    more = beside if refusal.code == "no-pass" else []
-    texts = " ".join(REFUSALS[code] for code in (refusal.code, *more))
-    may_declare = any(ask.name == "first_threshold" for ask in claim.asks)
-    return texts.replace("{untie}", DECLARE if may_declare else UNTIE)
+    more = ["base"] if refusal.code == "no-pass" and too_many else []
+    return " ".join(REFUSALS[code] for code in (refusal.code, *more))
 
 
 def _remedy(refusal: NothingPassed) -> str:
@@ -233,8 +225,6 @@ def _numbers(refusal: NothingPassed, certificate: Any) -> dict[str, Value]:
         "nearest": _exact(refusal.nearest),
         "answered": count(refusal.answered),
         "wrong": count(refusal.wrong),
-        "heavy": count(refusal.heavy),
-        "heavy_at": _exact(refusal.heavy_at),
         "base": share(base),
         "left": share(max(0.0, (base - rate) / (1 - rate))),
     }

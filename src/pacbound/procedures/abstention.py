@@ -1,73 +1,57 @@
-"""The lowest confidence at which to answer, so that at most xi of the answers are wrong: a walk
-down the thresholds, at a level that grows where a start joins and falls to nothing where a test
-fails.
+"""The lowest confidence at which to answer, so that at most xi of the answers are wrong: walks down
+the thresholds, each of which ends where a test fails.
 
 A threshold j / 2^16 answers the rows whose score reaches it. Thresholds that answer the same rows
-are a *run*: from an occupied cell down to just above the next one. A run is tested at its top and,
-where starts join at its lowest threshold, once more there. What the first test passes is claimed
-for the whole run, what only the second passes for the lowest threshold alone: the starts have not
-joined above it. All claimed thresholds hold together. The starts are ranks of the same rows, or
-thresholds that were fixed without these rows.
+are a *run*: from an occupied cell down to just above the next one. They pass or fail together.
 
-**Starts at ranks of the same rows.** The risk is conditional, P(wrong | answered), and a walk that
-starts at the top fails there on a few rows. So there are several starts, placed where certain
-*numbers* of rows are answered.
+The risk is conditional, P(wrong | answered), and a walk that starts at the top fails there on a few
+rows. So it starts where a certain *number* of rows is answered.
 
-Thresholds t = 0, 1, … go down from the first declared one. N_t rows are answered, E_t of them
-wrongly, and r_t is the true risk; a threshold is bad if r_t > xi. Start s has a count k_s that was
-fixed in advance, and joins at t_s = max{t: N_t < k_s}, the lowest threshold that answers *fewer*
-than k_s rows, or at t = 0 if that answers k_s already. The level a is 0 at first; at each t it
-keeps its value if t - 1 passed, else it falls to 0, and grows by delta' / J for every start that
-joins, delta' = delta / (1 + delta). t passes if N_t > 0 and Upper(E_t, N_t, a) <= xi.
+Thresholds t = 0, 1, … go down from the highest. N_t rows are answered, E_t of them wrongly, and r_t
+is the true risk; a threshold is bad if r_t > xi. A walk at level a with the count k, fixed by n, xi
+and delta alone, starts at the first t with N_t >= k and passes on as long as
+Upper(E_t, N_t, a) <= xi.
 
-**Theorem.** The probability that any bad threshold passes is at most delta, for every law of scores
-and errors, atoms and risks that rise with the score included.
+**Theorem.** The probability that the walk passes any bad threshold is at most a, for every law of
+scores and errors, atoms and risks that rise with the score included.
 
-*Proof.* Let t be the first bad threshold that passes, and u the bad one before it, which failed. So
-a <= delta' w, w the share of the starts with N_{u+1} < k_s <= N_{t+1} (of all with k_s <= N_{t+1}
-if t is the first bad one). (i) If u = t - 1, or t is the first bad one, w is a function of
-(N_t, N_{t+1}), given which E_t is binomial (N_t, r_t) with r_t > xi: the chance to pass is at most
-delta' w. (ii) Else u + 1 is good. Given y = N_t and N_{t+1}, let x = N_{u+1}. An error lies at or
-above u + 1 with a probability that is at most that of a correct row, since r_{u+1} <= xi < r_t. So
-P(x < k | E_t) rises in E_t, and the law of E_t given x < k has a likelihood ratio to the binomial
-(y, xi) that rises. The randomised p-value, uniform under that binomial and at most a whenever t
-passes, then has a rising density, which is at most 1 / (1 - v) at v. Start s counts only if
-x < k_s, so the chance to pass is at most the sum of P(x < k_s) (delta' / J) / (1 - delta') over s:
-E[w] delta' / (1 - delta'). Every start belongs to one bad t, so in all it is at most
-delta' / (1 - delta') = delta. QED
+*Proof.* (0) Lower the error rates of cells until the last bad threshold has a risk of exactly xi
+and each bad one still at least xi. Passes only become more likely. (1) At a bad threshold f add
+correct rows of later cells until the risk is exactly xi, always in one order: from the cells up to
+the next bad threshold first. Of the completed sample (N*, E*), E* is binomial (N*, xi) given N*.
+Correct rows never unmake a pass, so f passes only if T_f rejects, the exact randomised test at
+level a on (N*, E*). (2) From f to the next bad threshold g the completed sample grows by rows of
+risk xi, so the chance that T_g rejects, given the completed sample at f, is a level-a test of E*.
+Given (N*, E*) errors are real and correct rows only with some probability, so P(N_f >= k | E*)
+rises in E*: given N_f >= k the law of E* has a rising likelihood ratio to the binomial. T_f rejects
+for the smallest E*, so of all level-a tests it has the least power against such laws:
+E[1{N_f >= k} T_f] <= E[1{N_f >= k} T_g]. (3) A walk that had started at f and failed there has
+ended. So P(a bad threshold down to g passes) <= E[1{N_f >= k} T_f] + E[1{N_f < k <= N_g} T_g]
+<= E[1{N_g >= k} T_g], and at the last bad threshold this is a P(N >= k). QED
+
+Separate walks share delta by addition. One with 4/5 of delta starts at a small count, and walks
+from twice, four times, … that count share the rest: where the risk at the top is flat or bad, they
+start below it. The small count k allows j errors: it is the least m with P(Bin(m, xi) <= j) <= a,
+and j is the largest for which k is at most n / 4 and four times the count of j = 0.
 
 What is not valid: any other function of the same scores as a start. Given all scores, E_t is no
 binomial with rate r_t (already 1.04 delta with three cells and twelve rows).
 
-The starts have the counts ceil(2^s ln(1/delta) / -ln(1 - xi)), s = 1 … J, up to n. Between two
-occupied cells nothing changes until the lowest threshold of the run, where starts join, so two
-tests in a run are enough. In a run of one threshold they are a little stricter than the theorem
-asks: the first is made without the starts that join there.
+**A declared start.** The thresholds may begin at one that was fixed without these rows. There is
+one walk then, with the whole of delta, from where the fewest rows are answered that can pass.
 
 With groups that were fixed in advance, the rows of each are independent draws given the groups of
-all rows, and each walk has delta divided by the number of groups that have rows.
-
-**Starts at thresholds that were fixed without these rows.** Where to start may come from anywhere
-but the rows that certify: from unlabelled scores of the same model, say. The walk then has the
-whole delta.
-
-Thresholds t = 0, 1, … go down from the first declared one; start s joins at its threshold and adds
-delta / J to the level, a failure resets the level to 0, and t passes if some row is answered and
-Upper(E_t, N_t, level) <= xi. **The probability that any threshold with a risk above xi passes is at
-most delta** (a fallback procedure along the walk). *Proof.* Let t be the first bad threshold
-that passes. The level there comes from starts after the bad threshold before it, which failed and
-reset it. Given N_t, E_t is binomial with a rate above xi, so t passes with probability at most that
-level. These stretches between bad thresholds share no start, so in all it is at most delta. QED
+all rows, and each has delta divided by the number of groups that have rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache, partial
-from math import ceil, inf, log, log1p, nextafter
+from functools import lru_cache
+from math import inf, nextafter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +62,19 @@ from pacbound.stats.planning import least_passing
 from pacbound.tally.grids import FINE as GRID
 
 Integers = NDArray[np.int64]
+Ranges = tuple[tuple[int, int], ...]
 
-# The first declared threshold, 65535 / 65536, unless another is declared. It is not 1.0: a few
-# saturated scores above a heavy cell would use up every start.
-FIRST = GRID.n_cells - 2
+# The share of delta of the walk from the smallest count, where there are others.
+_FIRST_SHARE = Fraction(4, 5)
+
+# A walk starts at the latest where so many times the fewest rows that can pass are answered.
+_MOST_UNITS = 4
+
+# Logarithms and chances are decimal, so that counts are the same on every machine.
+_DIGITS = 60
+
+# What rounding may change, so that a chance that is the level itself is within it.
+_HAIR = Decimal("1e-40")
 
 # So many runs are enough to say about how many rows it would take.
 _MOST_RUNS = 512
@@ -89,7 +82,7 @@ _MOST_RUNS = 512
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of thresholds from the first declared one down, and what each answers.
+    """The runs of thresholds from the highest down, and what each answers.
 
     `tops` are the highest thresholds of the runs, as cells; a run ends just above the next one, the
     last at 0. `answered` and `errors` count rows at and above the threshold.
@@ -100,22 +93,18 @@ class Runs:
     errors: Integers
 
     @classmethod
-    def of(cls, cells: Integers, wrong: Integers, right: Integers, first: int, *tops: int) -> Runs:
-        """The runs of rows in rising `cells`; a run begins at the first declared threshold and at
-        each of the `tops` whether there are rows or not.
+    def of(cls, cells: Integers, wrong: Integers, right: Integers, declared: int | None) -> Runs:
+        """The runs of rows in rising `cells`, of which a declared start, where there is one, is the
+        first.
         """
-        places = np.minimum(cells, first)
-        starts = np.unique(np.concatenate([places, [first, *tops]]))[::-1].astype(np.int64)
-        where = np.searchsorted(-starts, -places)
-        rows, errors = (np.zeros(starts.size, dtype=np.int64) for _ in range(2))
+        if declared is not None:
+            cells = np.append(np.minimum(cells, declared), declared)
+            wrong, right = np.append(wrong, 0), np.append(right, 0)
+        tops, where = np.unique(-cells, return_inverse=True)
+        rows, errors = (np.zeros(tops.size, dtype=np.int64) for _ in range(2))
         np.add.at(rows, where, wrong + right)
         np.add.at(errors, where, wrong)
-        return cls(starts, np.cumsum(rows), np.cumsum(errors))
-
-    @property
-    def lowest(self) -> Integers:
-        """The lowest threshold of each run, as a cell."""
-        return np.append(self.tops[1:] + 1, 0)
+        return cls(-tops, np.cumsum(rows), np.cumsum(errors))
 
     @property
     def rows(self) -> int:
@@ -137,14 +126,11 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Joining:
-    """How many starts join at the top and at the lowest threshold of each run, and the level of so
-    many of them: `levels[m - 1]` of m starts.
-    """
+class Walk:
+    """A walk at a level, from where `count` rows are answered on."""
 
-    at_top: Sequence[int]
-    at_lowest: Sequence[int]
-    levels: NDArray[np.float64]
+    count: int
+    level: float
 
 
 @dataclass(frozen=True)
@@ -165,9 +151,6 @@ class NothingPassed:
         The threshold that comes nearest to passing.
     answered, wrong : int
         How many rows reach it, and how many of these are wrong.
-    heavy, heavy_at : int, float
-        So many rows share the highest score, which is this one, and every start is lost above it;
-        0 where some start is not.
     """
 
     code: str
@@ -177,182 +160,43 @@ class NothingPassed:
     nearest: float = inf
     answered: int = 0
     wrong: int = 0
-    heavy: int = 0
-    heavy_at: float = inf
-
-
-@dataclass(frozen=True)
-class AbstentionDecision:
-    """A threshold, or why there is none; and all thresholds that hold, as ranges of cells, both
-    ends included, from the highest down.
-    """
-
-    threshold: float
-    claimed: tuple[tuple[int, int], ...]
-    refusal: NothingPassed | None
-
-
-def walk(runs: Runs, joining: Joining, xi: float) -> tuple[tuple[int, int], ...]:
-    """The thresholds that are claimed, as ranges (lowest, highest) of cells, the highest first."""
-    levels = joining.levels
-    # A level too small for a float can be passed by nothing.
-    some = levels > 0
-    passes = np.zeros((levels.size, runs.tops.size), dtype=np.bool_)
-    passes[some] = binomial_upper_within(runs.errors, runs.answered, xi, delta=levels[some, None])
-    # What passes at a level passes at every larger one, also where the two differ by rounding.
-    verdicts = np.logical_or.accumulate(passes, axis=0).T.tolist()
-    claimed: list[tuple[int, int]] = []
-    carried = 0
-    for i, (top, lowest) in enumerate(zip(runs.tops.tolist(), runs.lowest.tolist(), strict=True)):
-        carried += joining.at_top[i]
-        passed = carried > 0 and verdicts[i][carried - 1]
-        if passed:
-            _claim(claimed, lowest, top)
-        else:
-            carried = 0
-        if joining.at_lowest[i]:
-            carried += joining.at_lowest[i]
-            if not verdicts[i][carried - 1]:
-                carried = 0
-            elif not passed:
-                _claim(claimed, lowest, lowest)
-    return tuple(claimed)
-
-
-def _claim(claimed: list[tuple[int, int]], lowest: int, highest: int) -> None:
-    if claimed and claimed[-1][0] == highest + 1:
-        highest = claimed.pop()[1]
-    claimed.append((lowest, highest))
-
-
-@lru_cache(maxsize=1024)
-def start_counts(n: int, *, xi: float, delta: float) -> tuple[int, ...]:
-    """The numbers of answered rows at which starts are placed: ceil(2^s ln(1/delta) / -ln(1 - xi))
-    for s = 1, 2, … up to `n`, and `n` itself if not even the first is.
-
-    Logarithms are taken in decimal arithmetic, which is the same on every machine.
-    """
-    if xi == 0 or 2 * log(delta) / log1p(-xi) > 2 * n:
-        return (n,)
-    with localcontext() as context:
-        context.prec = 60
-        unit = Decimal(delta).ln() / (1 - Decimal(xi)).ln()
-        counts: list[int] = []
-        while (count := ceil(unit * 2 ** (len(counts) + 1))) <= n:
-            counts.append(count)
-    return tuple(counts) or (n,)
-
-
-def levels_of(total: Fraction, starts: int) -> NDArray[np.float64]:
-    """The level of m of the starts, m = 1 … `starts`, which share `total` equally: rounded down."""
-    exact = [total * m / starts for m in range(1, starts + 1)]
-    near = [float(level) for level in exact]
-    return np.array(
-        [
-            level if Fraction(level) <= true else nextafter(level, 0.0)
-            for level, true in zip(near, exact, strict=True)
-        ]
-    )
-
-
-def decide(
-    cells: Integers,
-    wrong: Integers,
-    right: Integers,
-    starts: Sequence[int] | None = None,
-    *,
-    xi: float,
-    delta: float,
-    first: int = FIRST,
-) -> AbstentionDecision:
-    """The lowest threshold that is claimed for rows in rising `cells`, of which so many are `wrong`
-    and `right`. There is a start at each of the cells `starts`, none above `first`; at ranks of the
-    rows if these are left out.
-
-    With probability at least 1 - `delta` at most a share `xi` of the rows answered at it is wrong,
-    and at every other threshold that is claimed.
-    """
-    runs, joining_of = _search(cells, wrong, right, starts, xi, delta, first)
-    found = walk(runs, joining_of(runs), xi)
-    if found:
-        return AbstentionDecision(GRID.threshold(found[-1][0]), found, None)
-    level = _budget(delta) if starts is None else Fraction(delta)
-    return AbstentionDecision(inf, (), _refused(runs, joining_of, xi, level))
 
 
 def claimed(
     cells: Integers,
     wrong: Integers,
     right: Integers,
-    starts: Sequence[int] | None = None,
     *,
     xi: float,
     delta: float,
-    first: int = FIRST,
-) -> tuple[tuple[int, int], ...]:
-    """The thresholds that `decide` claims, without the reasons of a refusal, which take longer."""
-    runs, joining_of = _search(cells, wrong, right, starts, xi, delta, first)
-    return walk(runs, joining_of(runs), xi)
+    declared: int | None = None,
+) -> Ranges:
+    """The thresholds that are claimed, as ranges (lowest, highest) of cells, the highest first, for
+    rows in rising `cells`, of which so many are `wrong` and `right`. `declared` is the cell at
+    which to start, if it was fixed without these rows.
 
-
-def starts_from(
-    pool_cells: Integers, n: int, *, xi: float, delta: float, first: int = FIRST
-) -> tuple[int, ...]:
-    """The cells at which to start for `n` rows: where about as many of them are answered as there
-    are starts at ranks, judging by the cells of a pool of other scores.
+    With probability at least 1 - `delta` the share of wrong rows among those that are answered is
+    at most `xi` at all of them.
     """
-    ranked = np.minimum(np.sort(pool_cells)[::-1], first)
-    shares = [Fraction(count, n) for count in start_counts(n, xi=xi, delta=delta)]
-    ranks = [max(1, -int(-share * ranked.size // 1)) for share in shares]
-    return tuple(int(ranked[rank - 1]) for rank in ranks)
+    runs = Runs.of(cells, wrong, right, declared)
+    return passed(runs, _walks(runs.rows, xi, delta, declared), xi)
 
 
-def _budget(delta: float) -> Fraction:
-    return Fraction(delta) / (1 + Fraction(delta))
-
-
-def _search(
+def refusal(
     cells: Integers,
     wrong: Integers,
     right: Integers,
-    starts: Sequence[int] | None,
+    *,
     xi: float,
     delta: float,
-    first: int,
-) -> tuple[Runs, Callable[[Runs], Joining]]:
-    if starts is None:
-        return Runs.of(cells, wrong, right, first), partial(_at_ranks, xi=xi, delta=delta)
-    joining_of = partial(_at_cells, starts=starts, delta=delta)
-    return Runs.of(cells, wrong, right, first, *starts), joining_of
-
-
-def _at_ranks(runs: Runs, *, xi: float, delta: float) -> Joining:
-    counts = start_counts(runs.rows, xi=xi, delta=delta)
-    # How many starts have joined when so many rows are answered; the last run has none after it,
-    # and no count is above its rows.
-    joined = np.searchsorted(counts, runs.answered, side="right")
-    return Joining(
-        [int(joined[0]), *[0] * (joined.size - 1)],
-        [*np.diff(joined).tolist(), 0],
-        levels_of(_budget(delta), len(counts)),
-    )
-
-
-def _at_cells(runs: Runs, *, starts: Sequence[int], delta: float) -> Joining:
-    joined = [0] * runs.tops.size
-    for cell in starts:
-        # The first run at or below the start: where runs were left out, not its own.
-        joined[min(int(np.searchsorted(-runs.tops, -cell)), runs.tops.size - 1)] += 1
-    return Joining(joined, [0] * runs.tops.size, levels_of(Fraction(delta), len(starts)))
-
-
-def _refused(
-    runs: Runs, joining_of: Callable[[Runs], Joining], xi: float, level: Fraction
+    declared: int | None = None,
 ) -> NothingPassed:
+    """Why `claimed` is empty for these rows, and about how many it would take."""
+    runs = Runs.of(cells, wrong, right, declared)
     n, errors = runs.rows, int(runs.errors[-1])
     if xi == 0:
         return NothingPassed("zero", None, n, errors)
-    least = _least_rows(xi, level)
+    least = least_rows(xi=xi, delta=delta)
     if least is None or n < least:
         return NothingPassed("too-few", least, n, errors)
     chances = np.where(runs.answered > 0, binomial_cdf(runs.errors, runs.answered, xi), inf)
@@ -361,10 +205,9 @@ def _refused(
     thin = runs.thinned()
 
     def passes(rows: int) -> bool:
-        more = thin.scaled(rows)
-        return rows > n and bool(walk(more, joining_of(more), xi))
+        walks = _walks(rows, xi, delta, declared)
+        return rows > n and bool(passed(thin.scaled(rows), walks, xi))
 
-    heavy, heavy_at = _lost_starts(runs, joining_of)
     return NothingPassed(
         "no-pass",
         None if hopeless else least_passing(passes),
@@ -373,30 +216,103 @@ def _refused(
         GRID.threshold(int(runs.tops[best])),
         int(runs.answered[best]),
         int(runs.errors[best]),
-        heavy,
-        heavy_at,
     )
 
 
-def _least_rows(xi: float, level: Fraction) -> int | None:
-    """The fewest rows, all of them right, that pass at the level of all starts together; None if
-    they are more than can be counted.
+def _walks(n: int, xi: float, delta: float, declared: int | None) -> tuple[Walk, ...]:
+    if declared is None:
+        return walks_of(n, xi=xi, delta=delta)
+    least = least_rows(xi=xi, delta=delta) if xi > 0 else None
+    return () if least is None else (Walk(least, delta),)
+
+
+@lru_cache(maxsize=1024)
+def walks_of(n: int, *, xi: float, delta: float) -> tuple[Walk, ...]:
+    """The walks for `n` rows: one with the whole of `delta` where there is no room for two."""
+    if xi == 0:
+        return ()
+    with localcontext() as context:
+        context.prec = _DIGITS
+        rate, level = Decimal(xi), Decimal(delta)
+        first = _start_count(n, rate, level * 4 / 5)
+        if 2 * first > n:
+            return (Walk(_start_count(n, rate, level), delta),)
+    later = [first * 2**s for s in range(1, (n // first).bit_length())]
+    rest = (1 - _FIRST_SHARE) * Fraction(delta) / len(later)
+    return (
+        Walk(first, _rounded_down(_FIRST_SHARE * Fraction(delta))),
+        *(Walk(count, _rounded_down(rest)) for count in later),
+    )
+
+
+def least_rows(*, xi: float, delta: float) -> int | None:
+    """The fewest rows, all of them right, that certify `xi`; None if they are more than can be
+    counted.
     """
-    budget = levels_of(level, 1)[0]
-    if budget == 0 or log(budget) / log1p(-xi) > 0.99 * LARGEST_COUNT:
-        return None
-    needed = max(1, ceil(log(budget) / log1p(-xi)))
-    while not binomial_upper_within(0, needed, xi, delta=budget):
-        needed += 1
-    return needed
+    with localcontext() as context:
+        context.prec = _DIGITS
+        least = _start_count(1, Decimal(xi), Decimal(delta))
+    return least if least <= LARGEST_COUNT else None
 
 
-def _lost_starts(runs: Runs, joining_of: Callable[[Runs], Joining]) -> tuple[int, float]:
-    """How many rows share the highest score, and that score, if every start is lost above it."""
-    joining = joining_of(runs)
-    none = runs.answered == 0
-    lost = sum(np.add(joining.at_top, joining.at_lowest)[none].tolist())
-    if lost < joining.levels.size:
-        return 0, inf
-    heavy = int(np.flatnonzero(~none)[0])
-    return int(runs.answered[heavy]), GRID.threshold(int(runs.tops[heavy]))
+def _start_count(n: int, xi: Decimal, level: Decimal) -> int:
+    """The least number of rows of which j may be wrong, for the largest j with which it is at most
+    n / 4 and four times that of none.
+    """
+    # Where 1 - xi has no digit left for xi, the logarithm is -xi.
+    unit = level.ln() / ((1 - xi).ln() or -xi)
+    most = int(min(Decimal(n) / 4, _MOST_UNITS * unit))
+    allowed = sum(1 for _ in _chances_within(most, xi, level)) - 1
+    if allowed < 0:
+        return int((unit * (1 - _HAIR)).to_integral_value("ROUND_CEILING"))
+    low, high = allowed, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        passes = sum(1 for _ in _chances_within(middle, xi, level)) > allowed
+        low, high = (low, middle) if passes else (middle, high)
+    return high
+
+
+def _chances_within(trials: int, xi: Decimal, level: Decimal) -> Iterator[Decimal]:
+    """P(Bin(trials, xi) <= j) for j = 0, 1, … as long as it is at most the level."""
+    term = total = (trials * (1 - xi).ln()).exp()
+    errors = 0
+    while total <= level * (1 + _HAIR) and errors <= trials:
+        yield total
+        term *= (trials - errors) * xi / ((errors + 1) * (1 - xi))
+        errors += 1
+        total += term
+
+
+def passed(runs: Runs, walks: Iterable[Walk], xi: float) -> Ranges:
+    """The thresholds that some walk passes, as ranges (lowest, highest) of cells, the highest
+    first.
+    """
+    walks = tuple(walks)
+    failing = {walk.level: _failing(runs, xi, walk.level) for walk in walks}
+    holds = np.zeros(runs.tops.size, dtype=np.bool_)
+    for walk in walks:
+        start = int(np.searchsorted(runs.answered, min(walk.count, runs.rows + 1)))
+        ends = failing[walk.level]
+        holds[start : ends[np.searchsorted(ends, start)]] = True
+    lowest = np.append(runs.tops[1:] + 1, 0)
+    found: list[tuple[int, int]] = []
+    for place in np.flatnonzero(holds).tolist():
+        low, high = int(lowest[place]), int(runs.tops[place])
+        if found and found[-1][0] == high + 1:
+            high = found.pop()[1]
+        found.append((low, high))
+    return tuple(found)
+
+
+def _failing(runs: Runs, xi: float, level: float) -> Integers:
+    """The runs that fail at a level, and the place after the last."""
+    # A level too small for a float can be passed by nothing.
+    passes = level > 0 and binomial_upper_within(runs.errors, runs.answered, xi, delta=level)
+    failed = np.append(~np.broadcast_to(passes, runs.tops.shape), True)
+    return np.flatnonzero(failed)
+
+
+def _rounded_down(level: Fraction) -> float:
+    near = float(level)
+    return near if Fraction(near) <= level else nextafter(near, 0.0)
