@@ -23,7 +23,7 @@ LEAVING = {
     *("graded-by-coins", "claims-beforehand"),
     *("drives-beforehand", "rollouts-under-shield", "every-driven-rollout-counts"),
 }
-SHORT, LONG = 22, 60
+SHORT, LONG = 30, 60
 each = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.conditions[0]}: {pair.what}")
 
 
