@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-from pacbound import PACCalibrator, PACClassifier, SelectiveClassifier
+from pacbound import PACCalibrator, PACClassifier, SelectiveClassifier, Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 
 RNG = np.random.default_rng(0)
@@ -73,12 +73,17 @@ def test_a_calibrator_draws_and_its_parts_add_up() -> None:
     half = len(Y) // 2
     for rows in (slice(0, half), slice(half, None)):
         parts.partial_fit(table[rows], Y[rows], groups=GROUPS[rows])
-    assert parts.tally_ == whole.tally_
+    drawn = parts.tally_.drawn
+    assert drawn is not None
+    assert drawn.units == PATIENTS
+    bins = {"clusters": GROUPS, "n_bins": 3, "seed": drawn.seed}
+    rows_of_all = Tally.count("calibration", table.max(axis=1), table.argmax(axis=1) == Y, **bins)
+    assert parts.tally_ == rows_of_all
     with pytest.raises(RepeatedSourceError):
         parts.partial_fit(table[:4], Y[:4], groups=GROUPS[:4])
     with pytest.raises(InvalidValueError, match="edges taken from the counted scores"):
         PACCalibrator(n_bins=3, edges="equal-mass").fit(table, Y, groups=GROUPS)
-    made = PACCalibrator(n_bins=3, scope="per-class").fit(table, Y, groups=GROUPS).certificate_
+    made: Any = PACCalibrator(n_bins=3, scope="per-class").fit(table, Y, groups=GROUPS).certificate_
     assert (made.draw.units, made.draw.each) == (PATIENTS, "cluster-group-and-bin")
     assert made.trials.max() <= PATIENTS
     with pytest.raises(InvalidTypeError, match="use the scope 'per-class'"):

@@ -171,7 +171,10 @@ class PACCalibrator:
             As from `fit`; if the classes are others than before, or `edges` needs all rows at once.
         """
         self._refuse_parts()
-        return self._add(self._count(probabilities, y, unseen=unseen, groups=groups))
+        # All parts are one draw.
+        drawn = self.tally_.drawn if hasattr(self, "tally_") and groups is not None else None
+        seed = None if drawn is None else drawn.seed
+        return self._add(self._count(probabilities, y, unseen=unseen, groups=groups, seed=seed))
 
     def merge(self, other: PACCalibrator) -> Self:
         """Add what another calibrator has counted, perhaps on another machine.
@@ -283,7 +286,9 @@ class PACCalibrator:
     def __repr__(self) -> str:
         return f"PACCalibrator(n_bins={self.n_bins}, delta={self.delta}, scope={self.scope!r})"
 
-    def _count(self, probabilities: Any, y: Any, *, unseen: bool, groups: Any) -> Tally:
+    def _count(
+        self, probabilities: Any, y: Any, *, unseen: bool, groups: Any, seed: int | None = None
+    ) -> Tally:
         claimed_delta(self.delta)
         check_options(self.correction, self.side)
         scores = None
@@ -296,7 +301,7 @@ class PACCalibrator:
             scores, _ = top_label(probabilities)
         grid = bins_for(n_bins=self.n_bins, edges=self.edges, scores=scores)
         return count_probabilities(
-            probabilities, y, grid=grid, scope=self.scope, unseen=unseen, clusters=groups
+            probabilities, y, grid=grid, scope=self.scope, unseen=unseen, clusters=groups, seed=seed
         )
 
     def _refuse_parts(self) -> None:

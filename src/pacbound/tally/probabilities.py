@@ -172,11 +172,12 @@ def count_probabilities(
     scope: Scope = "top",
     unseen: bool = False,
     clusters: Any = None,
+    seed: int | None = None,
 ) -> Tally:
     """Right and wrong labels per bin of confidence; `labels` are the true classes' columns.
 
     With `unseen`, the label -1 is a class without a column: whatever was predicted for such a row
-    is wrong. With `clusters`, one row of each is drawn.
+    is wrong. With `clusters`, one row of each is drawn in every bin, by a `seed` if one is passed.
     """
     same_rows(probabilities=probabilities, labels=labels)
     table = as_probabilities(probabilities, "probabilities")
@@ -190,7 +191,7 @@ def count_probabilities(
     question = replace(CALIBRATION, grid=grid, scope=scope)
     counting, sources = Counting(question), None
     if clusters is not None:
-        places, counting.drawn, sources = _one_of_each(clusters, question, table)
+        places, counting.drawn, sources = _one_of_each(clusters, seed, question, table)
         table, classes = table[places], classes[places]
     judged = _every_label if scope == "all-labels" else _top_label
     for block in judged(table, classes, grid, scope):
@@ -200,13 +201,14 @@ def count_probabilities(
 
 
 def _one_of_each(
-    clusters: Any, question: Question, table: Array
+    clusters: Any, seed: int | None, question: Question, table: Array
 ) -> tuple[Array, Drawn, list[str] | None]:
     """The places of one row of each cluster, in each bin and predicted class, what they were drawn
     from, and a name for it.
     """
     slots = {"confidence": Slot("number", "probabilities"), "groups": Slot("name", "prediction")}
-    draw = Draw.of({"clusters": clusters}, replace(question, slots=slots), columns=False)
+    given = {"clusters": clusters, **({} if seed is None else {"seed": seed})}
+    draw = Draw.of(given, replace(question, slots=slots), columns=False)
     confidence, prediction = top_label(table)
     columns = {"clusters": clusters, "confidence": confidence, "groups": prediction}
     by = Rows.of_arrays(draw.slots, {name: columns[name] for name in draw.slots})
