@@ -56,10 +56,10 @@ def test_one_row_of_each_group_that_does_not_train_certifies(make: Callable[...,
 
 
 def test_a_number_is_a_number_of_groups_and_a_frozen_model_has_all_of_them() -> None:
-    fitted = _model(calibration_size=50).fit(X, Y, groups=GROUPS)
+    fitted: Any = _model(calibration_size=50).fit(X, Y, groups=GROUPS)
     assert fitted.certificate_.draw.units == 50
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
-    whole = PACClassifier(frozen, n_bins=3).fit(X, Y, groups=GROUPS)
+    whole: Any = PACClassifier(frozen, n_bins=3).fit(X, Y, groups=GROUPS)
     assert whole.certificate_.draw.units == PATIENTS
     with pytest.raises(InvalidValueError, match=r"leaves no groups to train on \(groups=300\)"):
         _model(calibration_size=300).fit(X, Y, groups=GROUPS)
@@ -67,7 +67,7 @@ def test_a_number_is_a_number_of_groups_and_a_frozen_model_has_all_of_them() -> 
 
 def test_a_calibrator_draws_and_its_parts_add_up() -> None:
     table = LogisticRegression().fit(X, Y).predict_proba(X)
-    whole = PACCalibrator(n_bins=3, delta=0.05).fit(table, Y, groups=GROUPS)
+    whole: Any = PACCalibrator(n_bins=3, delta=0.05).fit(table, Y, groups=GROUPS)
     assert whole.certificate_.draw.units == PATIENTS
     parts = PACCalibrator(n_bins=3, delta=0.05)
     half = len(Y) // 2
