@@ -1,8 +1,8 @@
-"""How few labels a cascade needs: sessions on the Fashion-MNIST table that ships with the package.
+"""How few labels a cascade needs, on the Fashion-MNIST table that ships with the package.
 
-`python -m experiments.label_sessions` asks for labels until no further one can change the
-threshold, which is then that of all labels, and writes `experiments/results/label_sessions.json`
-and `.md`. It takes about a minute.
+`python -m experiments.labels_needed` asks for labels until no further one can change the threshold,
+which is then that of all labels, and writes `experiments/results/labels_needed.json` and `.md`. It
+takes about two minutes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from pacbound.atomic_files import atomic_file
-from pacbound.cascade import LabelSession
-from pacbound.claims.cascade import certify_cascade
+from pacbound.claims.cascade import certify_cascade, rows_to_label
 from pacbound.data import fashion_mnist
 
 DELTA = 0.01
@@ -25,17 +24,19 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def labels_needed(
-    session: LabelSession, labels: Any, at_once: int, order: Any = None
+    rows: tuple[Any, Any], truth: Any, asked: dict[str, Any], at_once: int, order: Any = None
 ) -> tuple[int, float]:
-    """How many labels a session takes until it is done, and the threshold then.
+    """How many labels it takes until no further one can change the threshold, and the threshold
+    then.
 
-    It asks for so many `at_once`. In a given `order` it is told them instead, asked for or not.
+    So many are told `at_once`, of the rows that are wanted most, or in a given `order`.
     """
-    while not session.done:
-        told = session.progress.labels
-        rows = session.ask(at_once) if order is None else order[told : told + at_once]
-        session.tell(rows, labels[rows])
-    return session.progress.labels, float(session.progress.thresholds[0])
+    labels, told = np.full(len(truth), np.nan), 0
+    while len(wanted := rows_to_label(*rows, labels, count=at_once, **asked)):
+        some = wanted if order is None else order[told : told + at_once]
+        labels[some] = truth[some]
+        told += len(some)
+    return told, float(certify_cascade(*rows, labels, **asked).thresholds[0])
 
 
 def measured(xi: float) -> dict[str, Any]:
@@ -43,17 +44,14 @@ def measured(xi: float) -> dict[str, Any]:
     table = fashion_mnist()
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
     differ = np.flatnonzero(table.prediction_fast != table.prediction_slow)
-    full = certify_cascade(table.confidence_fast, predictions, table.label, xi=xi, delta=DELTA)
-
-    def begun() -> LabelSession:
-        return LabelSession(table.confidence_fast, predictions, xi=xi, delta=DELTA)
-
+    rows, asked = (table.confidence_fast, predictions), {"xi": xi, "delta": DELTA}
+    full, none = (certify_cascade(*rows, each, **asked) for each in (table.label, None))
     shuffled = np.random.default_rng(0).permutation(differ)
-    ends = {at_once: labels_needed(begun(), table.label, at_once) for at_once in AT_ONCE}
-    random = labels_needed(begun(), table.label, 50, shuffled)
+    ends = {each: labels_needed(rows, table.label, asked, each) for each in AT_ONCE}
+    random = labels_needed(rows, table.label, asked, 50, shuffled)
     thresholds = {threshold for _, threshold in (*ends.values(), random)}
     if thresholds != {float(full.thresholds[0])}:
-        raise AssertionError(f"A session ended at {thresholds}, all labels at {full.thresholds}.")
+        raise AssertionError(f"Labelling ended at {thresholds}, all labels at {full.thresholds}.")
     return {
         "xi": xi,
         "rows": len(table.label),
@@ -62,7 +60,7 @@ def measured(xi: float) -> dict[str, Any]:
         "labels_in_random_order": random[0],
         "threshold": float(full.thresholds[0]),
         "exit_rate": float(full.exit_rates[0]),
-        "exit_rate_without_labels": float(begun().progress.exit_rates[0]),
+        "exit_rate_without_labels": float(none.exit_rates[0]),
     }
 
 
@@ -87,8 +85,8 @@ def written(results: list[dict[str, Any]]) -> str:
         )
     lines += [
         "",
-        "- Rows are asked for from the highest score down, as `LabelSession` does; asking for many "
-        "at once overshoots a little.",
+        "- Rows are asked for from the highest score down, as `rows_to_label` gives them; asking for "
+        "many at once overshoots a little.",
         "- Exit rates are descriptive.",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -98,8 +96,8 @@ def main() -> None:
     """Measure, and write both files."""
     results = [measured(xi) for xi in TOLERANCES]
     for name, text in (
-        ("label_sessions.json", json.dumps(results, indent=1) + "\n"),
-        ("label_sessions.md", written(results)),
+        ("labels_needed.json", json.dumps(results, indent=1) + "\n"),
+        ("labels_needed.md", written(results)),
     ):
         with atomic_file(RESULTS / name) as file:
             file.write(text.encode())
