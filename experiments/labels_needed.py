@@ -44,7 +44,8 @@ def measured(xi: float) -> dict[str, Any]:
     table = fashion_mnist()
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
     differ = np.flatnonzero(table.prediction_fast != table.prediction_slow)
-    rows, asked = (table.confidence_fast, predictions), {"xi": xi, "delta": DELTA}
+    rows = (table.confidence_fast, predictions)
+    asked: dict[str, Any] = {"xi": xi, "delta": DELTA}
     full, none = (certify_cascade(*rows, each, **asked) for each in (table.label, None))
     shuffled = np.random.default_rng(0).permutation(differ)
     ends = {each: labels_needed(rows, table.label, asked, each) for each in AT_ONCE}
@@ -85,8 +86,8 @@ def written(results: list[dict[str, Any]]) -> str:
         )
     lines += [
         "",
-        "- Rows are asked for from the highest score down, as `rows_to_label` gives them; asking for "
-        "many at once overshoots a little.",
+        "- Rows are asked for from the highest score down, as `rows_to_label` gives them; asking "
+        "for many at once overshoots a little.",
         "- Exit rates are descriptive.",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"

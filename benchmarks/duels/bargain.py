@@ -132,14 +132,21 @@ def measure(setting: Setting, folder: Path, draws: int, *, delta: float, peer: A
         needed[draw] = _needed(confidence, fast, slow, tolerated)
         started = time.perf_counter()
         result = answer_batch(
-            confidence, fast, slow.__getitem__, xi=setting.xi, delta=delta, rng=rng, chunk=10**6
+            confidence,
+            fast,
+            slow.__getitem__,
+            xi=setting.xi,
+            delta=delta,
+            answers=None,
+            key=rng.bytes(16).hex(),
+            chunk=10**6,
         )
         seconds[0] += time.perf_counter() - started
         started = time.perf_counter()
         answers, asked = peer.answer(confidence, fast, slow, xi=setting.xi, delta=delta, seed=draw)
         seconds[1] += time.perf_counter() - started
         for place, (said, sent) in enumerate(
-            [(result.predictions, result.asked), (answers, asked)]
+            [(result.predictions, result.answered_by == "expert"), (answers, asked)]
         ):
             shares[place, draw] = sent.mean()
             wrong[place, draw] = (said != slow).sum() > tolerated

@@ -24,9 +24,9 @@ import numpy as np
 
 from benchmarks.duels.duel import Duel, Measure, Row, arrays, markdown, shown, violated
 from benchmarks.duels.mean_bounds import betting, normal
-from pacbound.cascade.batches.records import SampledOrder
+from pacbound.cascade.records import SampledOrder
 from pacbound.data import fashion_mnist
-from pacbound.procedures.batch import BatchPlan, new_key, plan, tolerated_answers
+from pacbound.procedures.batch import BatchPlan, plan, tolerated_answers
 
 XI = DELTA = 0.05
 SHARES = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -72,7 +72,7 @@ def answer(wrong: Any, plan: BatchPlan, rng: np.random.Generator) -> tuple[int, 
     stand in order, the surest first.
     """
     falling = np.arange(len(wrong), 0, -1) / len(wrong)
-    order = SampledOrder(falling, np.ones(len(wrong), dtype=bool), plan, new_key(rng))
+    order = SampledOrder(falling, np.ones(len(wrong), dtype=bool), plan, rng.bytes(16).hex())
     order.draw(1)
     if order.worth_another_look(wrong):
         order.draw(2)

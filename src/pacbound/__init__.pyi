@@ -6,10 +6,11 @@ from pacbound.calibration.calibrator import PACCalibrator as PACCalibrator
 from pacbound.calibration.metrics import expected_calibration_error as expected_calibration_error
 from pacbound.calibration.metrics import induced_calibration_error as induced_calibration_error
 from pacbound.cascade import AsyncCascade as AsyncCascade
-from pacbound.cascade import BatchSession as BatchSession
+from pacbound.cascade import BatchStep as BatchStep
 from pacbound.cascade import Cascade as Cascade
 from pacbound.cascade import answer_batch as answer_batch
 from pacbound.cascade import answer_batch_async as answer_batch_async
+from pacbound.cascade import batch_step as batch_step
 from pacbound.cascade import certified_cost as certified_cost
 from pacbound.cascade import design_cascade as design_cascade
 from pacbound.cascade import rows_to_label as rows_to_label

@@ -146,11 +146,10 @@ def test_every_row_needs_an_answer_where_labels_may_not_be_missing(spark: Any) -
 
 def test_what_needs_arrays_says_what_to_collect(spark: Any) -> None:
     frame = spark.createDataFrame(TABLE)
-    rng = np.random.default_rng(0)
     with pytest.raises(InvalidTypeError, match=r"Column of Spark.*collect it"):
         calibrate(frame["c"], frame["fast"], delta=0.1)
     with pytest.raises(InvalidTypeError, match=r"Column of Spark.*collect it"):
-        answer_batch(frame["c"], frame["fast"], lambda rows: rows, xi=0.1, delta=0.1, rng=rng)
+        answer_batch(frame["c"], frame["fast"], lambda rows: rows, xi=0.1, delta=0.1, answers=None)
     named: Any = (["c", "c"], ["fast", "slow"], "y")
     with pytest.raises(InvalidTypeError, match="collect the columns that it needs"):
         design_cascade(*named, data=frame, costs=[1, 5], xi=0.1, delta=0.1)

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+def key_of(seed: int) -> str:
+    """The key of a sample that is the same at every time."""
+    return np.random.default_rng(seed).bytes(16).hex()
+
+
 @dataclass(frozen=True)
 class BatchProblem:
     """The records of a batch with the expert's answers, None where there is none, and options."""

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    BatchSession,
     answer_batch,
     answer_batch_async,
+    batch_step,
     calibrate,
     certify_abstention,
     certify_cascade,
@@ -39,34 +39,27 @@ RIGHT = np.ones(ROWS, dtype=bool)
 TWO = np.ones((ROWS, 2), dtype=int)
 
 
-def _batch(about: Any) -> Certificate:
+BATCH: Any = {"xi": 0.1, "delta": 0.1, "answers": None}
+
+
+def _batch(about: Any) -> Any:
     return answer_batch(
-        SCORES,
-        TWO[:, 0],
-        lambda rows: TWO[rows, 1],
-        xi=0.1,
-        delta=0.1,
-        rng=np.random.default_rng(0),
-        about=about,
+        SCORES, TWO[:, 0], lambda rows: TWO[rows, 1], about=about, **BATCH
     ).certificate
 
 
-def _batch_async(about: Any) -> Certificate:
+def _batch_async(about: Any) -> Any:
     async def slow(rows: Any) -> Any:
         return TWO[rows, 1]
 
-    rng = np.random.default_rng(0)
-    wanted = answer_batch_async(SCORES, TWO[:, 0], slow, xi=0.1, delta=0.1, rng=rng, about=about)
-    return asyncio.run(wanted).certificate
+    return asyncio.run(
+        answer_batch_async(SCORES, TWO[:, 0], slow, about=about, **BATCH)
+    ).certificate
 
 
-def _batch_session(about: Any) -> Certificate:
-    rng = np.random.default_rng(0)
-    session = BatchSession(SCORES, TWO[:, 0], xi=0.1, delta=0.1, rng=rng)
-    while not session.done:
-        rows = session.ask()
-        session.tell(rows, TWO[rows, 1])
-    return session.result(about=about).certificate
+def _batch_step(about: Any) -> Any:
+    told = dict(enumerate(TWO[:, 1].tolist()))
+    return batch_step(SCORES, TWO[:, 0], told=told, about=about, **BATCH).certificate
 
 
 def _design(about: Any) -> Certificate:
@@ -103,7 +96,7 @@ VERBS: dict[str, Callable[[Any], Certificate]] = {
     "design_cascade": _design,
     "answer_batch": _batch,
     "answer_batch_async": _batch_async,
-    "BatchSession": _batch_session,
+    "batch_step": _batch_step,
     "certify_together": lambda about: certify_together(
         {"brake": partial(certify_shield, SCORES, ~RIGHT, xi=0.1)}, delta=0.1, about=about
     ),

@@ -29,10 +29,10 @@ def judge() -> Judge:
 
 @pytest.fixture
 def any_delta(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lets sessions of a batch and cascades take a delta above one half, which users may not ask
+    """Lets batches and cascades take a delta above one half, which users may not ask
     for: the theorems hold for it, and small laws come near it.
     """
-    monkeypatch.setattr("pacbound.cascade.batches.session.claimed_delta", failure_probability)
+    monkeypatch.setattr("pacbound.cascade.batch.claimed_delta", failure_probability)
     most = CHANCE.high
     object.__setattr__(CHANCE, "high", 0.999)
     yield

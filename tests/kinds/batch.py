@@ -24,8 +24,18 @@ def _made(
     def answers(asked: NDArray[np.int64]) -> list[int | None]:
         return [None if row < skipped else int(slow[row]) for row in asked]
 
-    options |= {"on_missing": "leave"} if skipped else {}
-    return answer_batch(confidence, fast, answers, xi=xi, delta=0.1, rng=rng, **options).certificate
+    made = answer_batch(
+        confidence,
+        fast,
+        answers,
+        xi=xi,
+        delta=0.1,
+        answers=None,
+        key=rng.bytes(16).hex(),
+        **options,
+    ).certificate
+    assert made is not None
+    return made
 
 
 def _random(rng: np.random.Generator) -> Certificate:
@@ -34,16 +44,19 @@ def _random(rng: np.random.Generator) -> Certificate:
     score = scores(rng, rows)
     fast = np.where(rng.random(rows) < score, slow, (slow + 1) % 4)
     score = np.where(rng.random(rows) < rng.choice([0.0, 0.2]), np.nan, score)
-    return answer_batch(
+    made = answer_batch(
         score,
         fast,
         lambda asked: slow[asked],
         xi=rate(rng),
         delta=level(rng),
-        rng=rng,
+        answers=None,
         looks=int(rng.choice([1, 1, 2])),
         whole_ties=bool(rng.random() < 0.3),
+        key=rng.bytes(16).hex(),
     ).certificate
+    assert made is not None
+    return made
 
 
 KIND = Kind(

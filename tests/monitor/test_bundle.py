@@ -147,10 +147,9 @@ def test_both_claims_of_a_range_are_watched() -> None:
 
 
 def test_what_has_no_claim_to_watch_is_refused() -> None:
-    batch = answer_batch(
-        [0.9] * 50, [1] * 50, lambda rows: [1] * len(rows), xi=0.2, delta=0.1,
-        rng=np.random.default_rng(0),
-    ).certificate  # fmt: skip
+    batch: Any = answer_batch(
+        [0.9] * 50, [1] * 50, lambda rows: [1] * len(rows), xi=0.2, delta=0.1, answers=None
+    ).certificate
     alone = CertificateBundle.of({"batch": batch}, delta=0.1)
     with pytest.raises(InvalidValueError, match="No claim of this certificate can be watched"):
         BundleMonitor(alone, delta=1e-3)

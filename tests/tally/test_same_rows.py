@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from pacbound import (
-    BatchSession,
     Monitor,
     PACCalibrator,
+    answer_batch,
+    batch_step,
     calibrate,
     certify_abstention,
     certify_cascade,
@@ -61,9 +62,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "design": lambda there: design_cascade(
         FRAME[["s", "t"]], FRAME[["p", "q"]], there["y"], costs=[1, 2], last=1, **TWO
     ),
-    "batch": lambda there: BatchSession(
-        FRAME["s"], there["y"], **TWO, rng=np.random.default_rng(0)
-    ),
+    "batch": lambda there: batch_step(FRAME["s"], there["y"], **TWO, answers=None),
     "probabilities": lambda there: PACCalibrator(delta=0.1).fit(
         pd.DataFrame({0: FRAME["s"], 1: 1 - FRAME["s"]}), there["y"]
     ),
@@ -101,9 +100,8 @@ def test_rows_that_are_named_in_two_ways_are_refused_and_places_are_not() -> Non
 
 
 def test_answers_that_name_their_rows_in_another_order_are_refused() -> None:
-    batch = BatchSession(FRAME["s"], FRAME["y"], **TWO, rng=np.random.default_rng(0))
-    for rows, tell in ((batch.ask(), batch.tell),):
-        answers = pd.Series([1] * len(rows), index=rows)
-        with pytest.raises(InvalidValueError, match=r"in another order.*the first are"):
-            tell(rows, answers.iloc[::-1])
-        tell(rows, answers)
+    def expert(rows: Any) -> Any:
+        return pd.Series([1] * len(rows), index=rows).iloc[::-1]
+
+    with pytest.raises(InvalidValueError, match=r"in another order.*the first are"):
+        answer_batch([0.9] * 9, [0] * 9, expert, xi=0.0, delta=0.1, answers=None)

@@ -1,10 +1,10 @@
 from pacbound.cascade.asking import Asking as Asking
 from pacbound.cascade.asking import Reply as Reply
 from pacbound.cascade.async_routing import AsyncCascade as AsyncCascade
-from pacbound.cascade.batches.answering import answer_batch as answer_batch
-from pacbound.cascade.batches.answering import answer_batch_async as answer_batch_async
-from pacbound.cascade.batches.session import BatchResult as BatchResult
-from pacbound.cascade.batches.session import BatchSession as BatchSession
+from pacbound.cascade.batch import BatchStep as BatchStep
+from pacbound.cascade.batch import answer_batch as answer_batch
+from pacbound.cascade.batch import answer_batch_async as answer_batch_async
+from pacbound.cascade.batch import batch_step as batch_step
 from pacbound.cascade.cost import CostBound as CostBound
 from pacbound.cascade.cost import certified_cost as certified_cost
 from pacbound.cascade.design import CascadeDesign as CascadeDesign

@@ -1,13 +1,10 @@
-"""Rows that come in from files, in order; and those that go out to be answered or labelled, each
-with its number among all rows.
-"""
+"""Rows that come in from files, in order; and those that go out to be answered."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,7 +27,6 @@ from pacbound.sources.paths import Paths
 from pacbound.sources.rewriting import rewrite
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import Rows, Slot, wanted
-from pacbound.tally.row_ids import ID
 
 Mask = NDArray[np.bool_]
 
@@ -113,59 +109,24 @@ def rows_asked_for(
     target: str | os.PathLike[str],
     rows: NDArray[np.int64],
     *,
-    shown: Sequence[str] | None = None,
-    added: Mapping[str, Fill] | None = None,
+    shown: Sequence[str],
+    added: Mapping[str, Fill],
     notation: Notation = PLAIN,
 ) -> None:
-    """Write these rows of `source` to `target`, in the order of the table, each with its number.
+    """Write these rows of `source` to `target`, in the order of the table.
 
-    Of its columns those go out that are `shown`, and must be there; all without it. `added` columns
-    are filled from the numbers of the rows.
+    Of its columns those go out that are `shown`, and must be there. `added` columns are filled from
+    the numbers of the rows, which go on from file to file.
     """
-    asked = np.sort(rows)
-    _numbered(
-        source,
-        target,
-        lambda batch, start: chosen_rows(asked, start, batch.rows),
-        needed=shown or (),
-        shown=shown,
-        added=added or {},
-        notation=notation,
-    )
-
-
-def _numbered(
-    source: Paths,
-    target: str | os.PathLike[str],
-    choose: Callable[[Batch, int], Mask],
-    *,
-    needed: Sequence[str],
-    shown: Sequence[str] | None = None,
-    added: Mapping[str, Fill] = MappingProxyType({}),
-    notation: Notation,
-    progress: Progress | None = None,
-) -> tuple[int, int]:
-    """Write the rows that `choose` picks from a batch and its start, each with its number among all
-    rows; return how many came in and how many went out.
-    """
-    done = 0
+    asked, done = np.sort(rows), 0
 
     def change(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
         nonlocal done
-        chosen = choose(batch, done)
-        # Numbers go on from file to file.
+        chosen = chosen_rows(asked, done, batch.rows)
         numbers = done + np.flatnonzero(chosen)
         done += batch.rows
-        filled = {name: fill(numbers) for name, fill in added.items()}
-        picked = batch.where(chosen)
-        return picked if shown is None else picked.only(shown), {ID: numbers, **filled}
+        return batch.where(chosen).only(shown), {
+            name: fill(numbers) for name, fill in added.items()
+        }
 
-    return rewrite(
-        source,
-        target,
-        change,
-        needed=needed,
-        added=[ID, *added],
-        notation=notation,
-        progress=progress,
-    )
+    rewrite(source, target, change, needed=shown, added=list(added), notation=notation)

@@ -69,11 +69,11 @@ class BatchCertificate(Certificate):
     >>> from pacbound import answer_batch
     >>> confidence = np.linspace(0, 1, 2000)
     >>> fast = np.where(confidence < 0.2, "cat", "dog")
-    >>> result = answer_batch(
+    >>> done = answer_batch(
     ...     confidence, fast, lambda rows: ["dog"] * len(rows), xi=0.05, delta=0.1,
-    ...     rng=np.random.default_rng(0),
+    ...     answers=None, key="5f82c2d9cfeb0fa321d7d982f8bd1045",
     ... )
-    >>> certificate = result.certificate
+    >>> certificate = done.certificate
     >>> certificate.n, certificate.tolerated, certificate.exits, certificate.verify().ok
     (2000, 100, 1554, True)
     """
@@ -354,15 +354,21 @@ class BatchClaim(Claim[BatchCertificate]):
         """The answers that the batch was compared with are in no column."""
 
     def recounting(self, certificate: BatchCertificate) -> dict[str, Any]:  # noqa: ARG002
-        """There is no table of what the slow model answered."""
+        """A batch is counted again from its rows and the answers of the expert."""
         raise InvalidTypeError(
-            "The data of a batch cannot be counted again by --data: what was asked of the slow "
-            "model is in the batch's state file."
+            "A batch is counted again from its rows and from the file of the expert's answers: add "
+            "--answers FILE."
         )
 
-    def cells(self, certificate: BatchCertificate) -> Cells:  # noqa: ARG002
-        """None: nothing is counted again."""
-        return {}
+    def cells(self, certificate: BatchCertificate) -> Cells:
+        """What was found at each look, and what was kept."""
+        names = ("scored", "stop", "sampled_before", "exits", "unanswered")
+        counts = {name: int(certificate.values[name]) for name in names}
+        found: Cells = {"records": {**counts, "sampled differing": certificate.differing}}
+        for place, look in enumerate(_taken(certificate.values["looks"]), start=1):
+            ranks = {f"at {rank}": 1 for rank in look["disagreements"].tolist()}
+            found[f"look {place}, disagreements"] = {"sampled": int(look["sampled"]), **ranks}
+        return found
 
     def numbers(self, certificate: BatchCertificate) -> list[tuple[str, str]]:
         """What was asked for, sampled and kept."""

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pacbound.cascade.answers import read_header
+from pacbound.cascade.batch import OpenBatch, limits_of
+from pacbound.cascade.records import records_of_files
+from pacbound.cascade.rows import ReadingOptions
+from pacbound.claims.batch import BatchCertificate
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import SCALE
 from pacbound.cli.delivery import progress_bar
 from pacbound.cli.rows import chosen, for_question, readable_roles
-from pacbound.errors import InvalidTypeError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.row_ids import returned
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY
 from pacbound.tally.table import unnamed
@@ -57,13 +63,16 @@ class Recount:
     files: Sequence[str]
     named: Mapping[str, str]
     counting: Mapping[str, Any]
+    answers: Path | None = None
 
     def of(self, certificate: Certificate) -> Recounted:
         """Count for a certificate, and compare."""
         with progress_bar("counting") as progress:
-            again = recounted(
-                certificate, self.files, self.named, **self.counting, progress=progress
-            )
+            counting = {**self.counting, "progress": progress}
+            if isinstance(certificate, BatchCertificate) and self.answers is not None:
+                again = _batch_again(certificate, self.files, self.answers, self.named, counting)
+            else:
+                again = recounted(certificate, self.files, self.named, **counting)
         stored, found = certificate.provenance, again.provenance
         columns = {role: name for role, name in stored.columns.items() if role != SCALE}
         return Recounted(
@@ -108,6 +117,37 @@ def _grading(certificate: Certificate) -> dict[str, Any]:
     if graded is None:
         return {}
     return {"seed": graded.seed, "graded_by": graded.by, "quality_scale": graded.scale}
+
+
+def _batch_again(
+    certificate: BatchCertificate,
+    files: Sequence[str],
+    answers: Path,
+    named: Mapping[str, str],
+    counting: Mapping[str, Any],
+) -> Certificate:
+    """How the batch of these rows ends by the answers of the expert in a file."""
+    header = read_header(answers)
+    if header is None:
+        raise InvalidValueError(f"{answers} is not there, or holds no answers: name another file.")
+    columns = {**dict(header.get("columns", {})), **certificate.provenance.columns, **named}
+    absent = [role for role in ("confidence", "prediction") if role not in columns]
+    if absent:
+        raise InvalidTypeError(
+            f"The batch does not say which column its {absent[0]} was in, because it was an array: "
+            f"name it with --column {absent[0]}=NAME."
+        )
+    reading = ReadingOptions.of(counting, files, ("classes", "missing"), "a batch")
+    records = records_of_files(list(files), columns["confidence"], columns["prediction"], reading)
+    limits = limits_of({**header, "xi": certificate.xi, "delta": certificate.delta})
+    with OpenBatch(records, limits, answers, columns=columns) as going:
+        step = going.step()
+    if step.certificate is None:
+        raise InvalidValueError(
+            f"{answers} lacks the answers to {len(step.ask):,} rows, the first in row "
+            f"{step.ask[0]}: the batch has not ended."
+        )
+    return step.certificate
 
 
 def differing(certificate: Certificate, again: Certificate) -> list[str]:

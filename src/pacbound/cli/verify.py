@@ -56,6 +56,9 @@ def verify(
         Reads(),
     ] = None,
     column: ColumnOption = None,
+    answers: Annotated[
+        Path | None, option("Of a batch: the file of the expert's answers, beside --data."), Reads()
+    ] = None,
     *,
     rows: Annotated[RowChoices, (*CLASSES, "positive_class", "labels", *PIPED, *COUNTED)],
     patient: PatientOption = False,
@@ -83,7 +86,7 @@ def verify(
     xi = None if max_xi is None else _as_written(tolerated_rate(max_xi))
     delta = None if max_delta is None else _as_written(failure_probability(max_delta))
     gates = Gates(require_certified, require_all_groups, tuple(kind or ()), xi, delta)
-    recount = _recount(data, column, rows, len(certificates))
+    recount = _recount(data, column, answers, rows, len(certificates))
     codes = {
         _verified(path, gates, recount, patient=patient, as_json=as_json) for path in certificates
     }
@@ -98,12 +101,17 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def _recount(
-    data: list[str] | None, column: list[str] | None, rows: RowChoices, certificates: int
+    data: list[str] | None,
+    column: list[str] | None,
+    answers: Path | None,
+    rows: RowChoices,
+    certificates: int,
 ) -> Recount | None:
     """What to count again; nothing that reads tables is loaded where there is nothing."""
     if not data:
-        if column:
-            raise InvalidTypeError("--column names a column of --data: pass the file, too.")
+        if column or answers is not None:
+            named = "--column" if column else "--answers"
+            raise InvalidTypeError(f"{named} is about the rows of --data: pass the file, too.")
         return None
     if certificates != 1:
         raise InvalidTypeError(
@@ -111,7 +119,7 @@ def _recount(
         )
     from pacbound.cli.recount import Recount  # noqa: PLC0415
 
-    return Recount(rows.tables(data), named_columns(column), rows.options())
+    return Recount(rows.tables(data), named_columns(column), rows.options(), answers)
 
 
 def read_or_complain(path: Path, *, as_json: bool) -> Certificate | None:

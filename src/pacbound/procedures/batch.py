@@ -168,13 +168,8 @@ def worth_another_look(
     return expected * (scored - second) > now * (scored - first)
 
 
-def new_key(rng: np.random.Generator) -> str:
-    """A key of 128 random bits, in 32 hexadecimal digits."""
-    return rng.bytes(KEY_BYTES).hex()
-
-
 def is_key(value: object) -> bool:
-    """Whether it is a key, as `new_key` makes them."""
+    """Whether it is a key: 128 bits, in 32 hexadecimal digits."""
     digits = set("0123456789abcdef")
     return isinstance(value, str) and len(value) == 2 * KEY_BYTES and set(value) <= digits
 

@@ -29,9 +29,10 @@ from pacbound.tally.columns import Integers, Rows, Slot
 # The column that says which row a label is for.
 ID: Final = "pac_id"
 
-# What is filled in for a row: its label, or the grade of each model's answer, from 1 on.
+# What is filled in for a row: its label, the grade of each model's answer, from 1 on, or an answer.
 LABEL: Final = "expert_label"
 GRADE: Final = "expert_grade_"
+ANSWER: Final = "expert_answer"
 
 # How the names of columns begin that are only in files that people fill in.
 RESERVED: Final = ("pac_", "expert_")

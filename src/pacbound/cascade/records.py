@@ -34,11 +34,6 @@ from pacbound.tally.columns import (
     scaled,
 )
 
-MOST_NAMES = 20
-# Fast answers may be named anew if there are at most so many different ones, in at least so many
-# records for each.
-RECORDS_A_NAME = 10
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -68,9 +63,7 @@ class Records:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the scores and of which fast answers are equal; `named` is what these are
-        called.
-        """
+        """SHA-256 of the scores and of which fast answers are equal, whatever they are called."""
         digest = hashlib.sha256()
         for part in blocks(len(self)):
             # -0.0 is 0.0, and every NaN is the same.
@@ -95,23 +88,12 @@ class Records:
             found |= dict.fromkeys(codes[np.argsort(first)].tolist())
         return list(found)
 
-    @property
-    def few_names(self) -> bool:
-        """Whether so few different fast answers stand for so many records that the fingerprint,
-        which says which of them are equal, says nearly all, whatever they are called.
-        """
-        different = len(set(self.met) - {MISSING})
-        return different <= MOST_NAMES and different * RECORDS_A_NAME <= len(self)
-
     @cached_property
-    def named(self) -> str:
-        """SHA-256 of the fast answers' names, in the order in which the rows bring them.
-
-        It is apart from the fingerprint, because a batch whose fast answers were not named as the
-        slow model names its own can be taken up again under the right names.
-        """
+    def table(self) -> str:
+        """SHA-256 of the scores and the fast answers, read as numbers and classes."""
         names = self.vocabulary.names()
-        return documents.digest([names[code] for code in self.met if code != MISSING])
+        named = [names[code] for code in self.met if code != MISSING]
+        return documents.digest([self.fingerprint, named])
 
 
 class SampledOrder:
@@ -127,8 +109,12 @@ class SampledOrder:
         drawn = keyed_permutation(plan.scored, key, max(plan.drawn, default=0))
         self._permuted = drawn if self._scored is None else np.flatnonzero(scored)[drawn]
         self._rank = _places_in_order(scores, self._scored, self._permuted)
+        self.begin()
+
+    def begin(self) -> None:
+        """Before the first look."""
         self.looked = 0
-        self.sample: Mask = np.zeros(len(scores), dtype=bool)
+        self.sample: Mask = np.zeros(len(self._all), dtype=bool)
 
     def draw(self, look: int) -> None:
         """Take the sample of a look, which holds those of the looks before."""
