@@ -1222,9 +1222,7 @@ class Trials:
 
 
 _RECALL = Trials("target", "negative positive", 0, "positive", "positive", "below")
-_SHIELD = Trials(
-    "xi rate bound horizon", "safe unsafe", -1, "all", "unsafe", "below", "rate=all bound=exact"
-)
+_SHIELD = Trials("xi rate horizon", "safe unsafe", -1, "all", "unsafe", "below", "rate=all")
 # Without a score all rows are in the one cell below the grid: the claim holds, or is refused.
 _RATE = Trials("target", "passed failed", -1, "all", "failed", "below", top=-1, groups="")
 # The procedures of threshold claims: what is asked for beside delta, and what is counted.
@@ -1238,9 +1236,8 @@ THRESHOLDS: dict[str, Trials] = {
     "false-alarms/rollouts/1": Trials("xi", "safe unsafe", -1, "safe", "safe", "from", lost=True),
     "shield/binomial/1": _SHIELD,
     "shield/planned-looks/1": replace(_SHIELD, asks=f"{_SHIELD.asks} looks", by="looks"),
-    "shield/among-unsafe/1": replace(_SHIELD, of="unsafe", fixed="rate=among-unsafe bound=exact"),
+    "shield/among-unsafe/1": replace(_SHIELD, of="unsafe", fixed="rate=among-unsafe"),
     "forks/walk-up/1": replace(_SHIELD, asks="xi horizon start", fixed="", turns=True),
-    "shield/product/1": replace(_SHIELD, fixed="rate=all bound=product", by="product"),
     "pass-rate/binomial/1": _RATE,
     "pass-rate/under-shield/1": replace(_RATE, asks="target threshold"),
 }
@@ -1258,7 +1255,7 @@ def _require_asked(claim: Part, kind: Trials) -> None:
     if "horizon" in kind.asks and claim.get("horizon", int, type(None)) is not None:
         claim.count("horizon", 1)
     for key, value in (pair.split("=") for pair in kind.fixed.split()):
-        if _choice(claim, key, ("all", "among-unsafe", "exact", "product")) != value:
+        if _choice(claim, key, ("all", "among-unsafe")) != value:
             raise UnreadableError(f"{claim.at(key)} does not fit the procedure")
 
 
@@ -1284,7 +1281,7 @@ def check_threshold(claim: Part, report: Report) -> None:
         require(fixed, claim.at("looks"), "cannot be combined with groups or draws")
     undrawn = not kind.turns or claim.value.get("drawn") is None
     require(undrawn, claim.at("drawn"), "rows of forks are not drawn")
-    if leave_out and (alone or kind.by == "product"):
+    if leave_out and alone:
         raise UnreadableError(f"{claim.at('small_groups')} does not fit the claim")
     level = delta
     # Given how many are left out, the scores of groups that depend on them follow another law.
@@ -1423,21 +1420,8 @@ def _require_allowed(  # noqa: PLR0913, RUF100
     trials = counts.trials
     if counts.kind.by == "looks":
         _require_planned(claim, allowed, trials, rate, level, place)
-    elif counts.kind.by == "product":
-        unsafe = sum(counts.events)
-        require_largest(allowed, unsafe, _product(unsafe, trials, rate, level / 4), place)
     else:
         require_largest(allowed, trials, lambda k: binomial_test(k, trials, rate, level), place)
-
-
-def _product(unsafe: int, n: int, xi: Decimal, level: Decimal) -> Callable[[int], Verdict]:
-    """r_up (1 - c_lo) <= xi, each of two two-sided intervals at delta / 2."""
-
-    def test(misses: int) -> Verdict:
-        bound = upper_bound(unsafe, n, level) * (1 - lower_bound(unsafe - misses, unsafe, level))
-        return decided(passes=bound <= xi * (1 - Decimal("1e-6")), nearly=bound <= xi)
-
-    return test
 
 
 def _allowed_rate(claim: Part) -> Decimal:
@@ -2327,8 +2311,7 @@ COUNTED = {
     "precision": "kind procedure n target delta scope tables",
     "recall": "kind procedure n target delta looks group_thresholds small_groups scope tables",
     "shield": (
-        "kind procedure n xi delta rate bound looks horizon group_thresholds small_groups scope "
-        "tables"
+        "kind procedure n xi delta rate looks horizon group_thresholds small_groups scope tables"
     ),
     "forks": "kind procedure n xi delta start horizon group_thresholds small_groups scope tables",
     "false-alarms": "kind procedure n xi delta group_thresholds small_groups scope tables",
@@ -2543,7 +2526,6 @@ ASSUMED_IDS = {
     "shield/binomial/1": _SHIELD_IDS,
     "shield/among-unsafe/1": _SHIELD_IDS,
     "shield/planned-looks/1": _SHIELD_IDS.replace("rollouts-unseen", "looks-at-rollouts"),
-    "shield/product/1": (f"rollouts-unseen {_ROLLOUT_IDS} score-at-unrecoverable {_BACKUP_IDS}"),
     "forks/walk-up/1": (
         "rollouts-unseen independent-rollouts asked-beforehand every-fork-counts "
         "forks-have-own-noise fork-is-shielded-rollout shield-latches"
@@ -2717,8 +2699,6 @@ exits-at-own-threshold: A row exits early if its score, in float64, is at or abo
   its group; a row of a group that is not named never does.
 score-up-to-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is
   the running maximum of the danger up to there.
-score-at-unrecoverable: A rollout is unsafe if it has a first un-recoverable state; its score is the
-  danger there, or the maximum up to there.
 score-of-whole-rollout: A rollout is safe if it has no un-recoverable state; its score is the
   maximum of the danger over the whole rollout, and 1 if a reading of the danger failed.
 shield-latches: The shield fires once the danger is at or above the threshold, and stays fired until

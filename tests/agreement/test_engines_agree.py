@@ -213,10 +213,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
     ),
     "shield": ({"score": "danger", "unsafe": "unsafe"}, {"score": DANGER, "unsafe": UNSAFE}),
-    "final-scores": (
-        {"score": "c", "unsafe": "ok8", "final_score": "final"},
-        {"score": NASTY, "unsafe": OK, "final_score": np.where(UNSAFE, FINAL, np.nan)},
-    ),
 }
 
 

@@ -20,7 +20,6 @@ CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 ANSWER: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 CASCADE: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "q"], "label": "y"}
 SHIELD: dict[str, Any] = {"score": "c", "unsafe": "u"}
-FINAL: dict[str, Any] = {**SHIELD, "final_score": "f"}
 THREE = [0.5, 0.6, 0.7]
 
 
@@ -182,32 +181,6 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
             "c holds 2 values that are not scores: 2 missing (null or NaN). Expected scores from 0 "
             "to 1. Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax "
             "takes a maximum past NaN."
-        ),
-    ),
-    "missing final scores": (
-        _table(c=THREE, u=[False, True, True], f=[None, None, 0.5]),
-        FINAL,
-        (
-            "f holds 1 values that are not scores: 1 missing (null or NaN). Expected scores from 0 "
-            "to 1. Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax "
-            "takes a maximum past NaN."
-        ),
-    ),
-    "final scores that are none, of unsafe rollouts alone": (
-        _table(c=THREE, u=[False, True, True], f=[9.0, 4.0, 3.0]),
-        FINAL,
-        (
-            "f holds 2 values that are not scores: 2 above 1 (the greatest 4.0). Expected scores "
-            "from 0 to 1. These look like logits or percentages: pass softmax outputs, or divide "
-            "by 100 (for tables: scale=100, --scale 100)."
-        ),
-    ),
-    "final scores above the maximum": (
-        _table(c=[0.5, 0.6, -inf], u=[False, True, True], f=[0.9, 0.7, 0.1]),
-        FINAL,
-        (
-            "f is above its running maximum c (2 such values): expected c to be the maximum up to "
-            "and including the first un-recoverable state. Were they swapped?"
         ),
     ),
     "numbers against names": (

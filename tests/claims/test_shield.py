@@ -30,48 +30,24 @@ def misses(score: Any, unsafe: Any, threshold: float) -> int:
     return int((np.asarray(unsafe, dtype=bool) & (score < threshold)).sum())
 
 
-def test_the_exact_bound_allows_25_misses_where_the_product_allows_17() -> None:
-    unsafe = np.arange(N) < P * N
-    scores = np.linspace(0, 1, N)
-    exact = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
-    product = certify_shield(
-        scores, unsafe, xi=XI, delta=DELTA, bound="product", final_score=scores
-    )
-    assert (exact.allowed, product.allowed) == (25, 17)
-    assert misses(scores, unsafe, exact.threshold) == 25
-    assert misses(scores, unsafe, product.threshold) == 17
-
-
 def test_the_misses_below_the_threshold_are_as_many_as_are_allowed_and_no_more() -> None:
-    scores, unsafe, final = rollouts()
+    scores, unsafe, _ = rollouts()
     exact = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
-    product = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound="product", final_score=final)
-    for certificate, score in ((exact, scores), (product, final)):
-        assert misses(score, unsafe, certificate.threshold) == certificate.allowed
-        assert misses(score, unsafe, certificate.threshold + 2**-16) > certificate.allowed
-        assert certificate.observed_miss_rate == certificate.allowed / N
-        assert certificate.verify()
-    assert exact.threshold > product.threshold
+    assert misses(scores, unsafe, exact.threshold) == exact.allowed
+    assert misses(scores, unsafe, exact.threshold + 2**-16) > exact.allowed
+    assert exact.observed_miss_rate == exact.allowed / N
+    assert exact.verify()
     assert exact.interventions == (scores >= exact.threshold).sum()
 
 
-@pytest.mark.parametrize("bound", ["exact", "product"])
-def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(
-    bound: Any, tmp_path: Any
-) -> None:
-    scores, unsafe, final = rollouts()
-    more: dict[str, Any] = {"final_score": final} if bound == "product" else {}
-    whole = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound=bound, **more)
+def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(tmp_path: Any) -> None:
+    scores, unsafe, _ = rollouts()
+    whole = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
     parts = [
-        Tally.count(
-            "shield",
-            score=scores[part],
-            unsafe=unsafe[part],
-            **{key: value[part] for key, value in more.items()},
-        )
+        Tally.count("shield", score=scores[part], unsafe=unsafe[part])
         for part in (slice(0, 700), slice(700, None))
     ]
-    summed = certify_shield(data=parts[1] + parts[0], xi=XI, delta=DELTA, bound=bound)
+    summed = certify_shield(data=parts[1] + parts[0], xi=XI, delta=DELTA)
     assert summed.claim_digest == whole.claim_digest
     whole.save(tmp_path / "shield.json")
     assert load_certificate(tmp_path / "shield.json").claim_digest == whole.claim_digest
@@ -84,52 +60,27 @@ def test_taking_the_last_danger_for_the_maximum_is_loose_and_never_wrong() -> No
         for s in (np.where(unsafe, final, scores), scores)
     )
     assert (by_last.counts.sum(axis=0) == by_maximum.counts.sum(axis=0)).all()
-    for bound in ("exact", "product"):
-        loose = certify_shield(data=by_last, xi=XI, delta=DELTA, bound=bound)
-        tight = certify_shield(data=by_maximum, xi=XI, delta=DELTA, bound=bound)
-        assert loose.threshold <= tight.threshold
+    loose = certify_shield(data=by_last, xi=XI, delta=DELTA)
+    tight = certify_shield(data=by_maximum, xi=XI, delta=DELTA)
+    assert loose.threshold <= tight.threshold
 
 
-def test_the_last_danger_of_a_safe_rollout_is_not_looked_at() -> None:
-    scores, unsafe, final = rollouts()
-    digests = set()
-    for filler in (np.nan, 0.0, 7.0, -np.inf, np.inf, None):
-        other = [filler if np.isnan(value) else value for value in final]
-        certificate = certify_shield(
-            scores, unsafe, xi=XI, delta=DELTA, bound="product", final_score=other
-        )
-        digests.add(certificate.claim_digest)
-    masked = np.ma.masked_invalid(final)
-    digests.add(
-        certify_shield(
-            scores, unsafe, xi=XI, delta=DELTA, bound="product", final_score=masked
-        ).claim_digest
-    )
-    assert len(digests) == 1
-
-
-@pytest.mark.parametrize("bound", ["exact", "product"])
-def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold(bound: Any) -> None:
+def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold() -> None:
     unsafe = np.arange(400) < 40
     scores = np.where(unsafe, 1.0, 0.1)
     scores[:3] = -np.inf
-    more: dict[str, Any] = {"final_score": scores} if bound == "product" else {}
-    certificate = certify_shield(scores, unsafe, xi=0.05, delta=0.05, bound=bound, **more)
+    certificate = certify_shield(scores, unsafe, xi=0.05, delta=0.05)
     assert certificate.threshold == 1.0
     assert certificate.observed_miss_rate == 3 / 400
     scores[:30] = -np.inf
-    refused = certify_shield(scores, unsafe, xi=0.05, delta=0.05, bound=bound, **more)
+    refused = certify_shield(scores, unsafe, xi=0.05, delta=0.05)
     assert not refused.certified
     assert refused.threshold == -np.inf
     assert "Always brake" in refused.summary()
 
 
-@pytest.mark.parametrize("bound", ["exact", "product"])
-def test_a_policy_that_is_safe_enough_alone_needs_no_shield(bound: Any) -> None:
-    more: dict[str, Any] = {"final_score": np.zeros(1000)} if bound == "product" else {}
-    certificate = certify_shield(
-        np.zeros(1000), np.arange(1000) < 5, xi=0.05, delta=0.05, bound=bound, **more
-    )
+def test_a_policy_that_is_safe_enough_alone_needs_no_shield() -> None:
+    certificate = certify_shield(np.zeros(1000), np.arange(1000) < 5, xi=0.05, delta=0.05)
     assert certificate.threshold == np.inf
     assert "only where a reading" in certificate.summary()
     assert certificate.interventions == 0
@@ -145,13 +96,9 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
     ("arguments", "message"),
     [
         ({"score": [0.1], "unsafe": None}, "unsafe is missing"),
-        ({"score": [0.1], "unsafe": [0], "bound": "product"}, "needs final_score"),
-        ({"score": [0.1], "unsafe": [0], "final_score": [0.1]}, "goes with bound='product'"),
-        ({"score": [0.1], "unsafe": [0]}, "bound='pair' is not known"),
         ({"score": [0.1], "unsafe": [0], "rate": "some"}, "rate='some' is not known"),
         ({"score": TALLY, "unsafe": [0]}, "pass it as data="),
         ({"data": TALLY, "unsafe": [0]}, "beside a Tally, which is already counted"),
-        ({"data": TALLY, "final_score": [0.1]}, "beside a Tally, which is already counted"),
         (
             {"data": Tally.count("calibration", confidence=[0.1], correct=[0])},
             "counts something else: count with score, unsafe",
@@ -163,30 +110,6 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
         ({"score": [0.1], "unsafe": [0], "delta": 0}, "delta=0"),
         ({"score": [np.nan], "unsafe": [1]}, "Drop no rollout"),
         ({"score": [np.inf], "unsafe": [1]}, "score[0] is inf"),
-        (
-            {"score": [0.5], "unsafe": [1], "bound": "product", "final_score": [np.nan]},
-            "final_score[0] is nan",
-        ),
-        (
-            {"score": [0.5], "unsafe": [1], "bound": "product", "final_score": [None]},
-            "final_score[0] is nan",
-        ),
-        (
-            {"score": [0.5], "unsafe": [1], "bound": "product", "final_score": [0.6]},
-            "Were they swapped?",
-        ),
-        (
-            {"score": [-np.inf], "unsafe": [1], "bound": "product", "final_score": [0.6]},
-            "Were they swapped?",
-        ),
-        (
-            {"score": [0.5], "unsafe": [1], "bound": "product", "final_score": [0.1, 0.2]},
-            "Rows do not match",
-        ),
-        (
-            {"score": [0.5], "unsafe": [1], "bound": "product", "final_score": ["a"]},
-            "does not hold scores",
-        ),
     ],
 )
 def test_arguments_that_make_no_claim_are_explained(
@@ -278,12 +201,11 @@ def test_it_implies_the_claim_about_all_rollouts_and_never_brakes_later() -> Non
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"bound": "product", "final_score": [0.5]}, "leave it out"),
         ({"looks": [1000, 2000]}, "go with rate='all', not with 'among-unsafe'"),
         ({"looks": planned_looks(0.1, delta=0.05, looks=[1000])}, "not with 'among-unsafe'"),
     ],
 )
-def test_neither_the_product_nor_looks_go_with_it(more: dict[str, Any], message: str) -> None:
+def test_looks_do_not_go_with_it(more: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
         among_unsafe([0.5], [True], **more)
 

@@ -61,10 +61,6 @@ def test_a_plan_for_another_claim_is_refused() -> None:
     scores, unsafe = rollouts(500)
     with pytest.raises(InvalidValueError, match=r"planned for xi=0\.05 and delta="):
         certify_shield(scores, unsafe, xi=0.06, delta=0.05, looks=PLAN)
-    with pytest.raises(InvalidValueError, match="delta divided by the number of looks"):
-        certify_shield(
-            scores, unsafe, xi=0.05, delta=0.05, looks=PLAN, bound="product", final_score=scores
-        )
     with pytest.raises(InvalidTypeError):
         certify_shield(scores, unsafe, xi=0.05, delta=0.05, looks="250,500")  # type: ignore[arg-type]
 

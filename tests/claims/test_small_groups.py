@@ -190,8 +190,6 @@ def test_what_small_groups_do_not_go_with() -> None:
         made("recall", groups=None)
     with pytest.raises(InvalidValueError, match="looks cannot be combined with groups"):
         made("recall", looks=[100, int(FLAG.sum())])
-    with pytest.raises(InvalidValueError, match="needs bound='exact'"):
-        made("shield", bound="product", final_score=SCORE)
 
 
 @pytest.mark.parametrize("kind", ["recall", "false alarms"])

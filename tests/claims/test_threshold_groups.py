@@ -188,18 +188,6 @@ def test_a_group_without_trials_is_refused(kind: str, thresholds: str) -> None:
     assert certificate.verify().ok
 
 
-def test_the_product_refuses_a_group_without_rollouts() -> None:
-    certificate = made(
-        "shield",
-        bound="product",
-        final_score=SCORE,
-        groups={"a": SITE == "a", "nobody": np.zeros(N)},
-        group_thresholds="own",
-    )
-    assert (certificate.certified, certificate.thresholds["nobody"]) == (True, -np.inf)
-    assert certificate.verify().ok
-
-
 def test_rows_of_several_groups_are_not_counted_twice_in_words() -> None:
     said = made("recall", groups=OVERLAPPING).summary()
     assert said.startswith("Recall certificate: 2,000 rows, 3 groups that may overlap, target")

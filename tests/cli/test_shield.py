@@ -15,7 +15,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 COLUMNS = ("--score", "s", "--unsafe", "u")
 CLAIM = ("--xi", 0.1, "--delta", 0.01)
-PRODUCT = ("--bound", "product", "--final-score", "final_score")
 
 
 @pytest.fixture
@@ -50,23 +49,13 @@ def arrays(table: Path) -> tuple[list[float], list[bool], list[float | None]]:
 def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     pacbound: Run, table: Path
 ) -> None:
-    scores, unsafe, final = arrays(table)
+    scores, unsafe, _ = arrays(table)
     done = pacbound("shield", table, *COLUMNS, *CLAIM, "-o", "shield.json")
     assert "Hand over to the backup" in done.stdout
-    pacbound("shield", table, *COLUMNS, *CLAIM, *PRODUCT, "-o", "product.json")
-    exact = load_certificate(table.parent / "shield.json")
-    product = load_certificate(table.parent / "product.json")
-    assert exact.claim_digest == certify_shield(scores, unsafe, xi=0.1, delta=0.01).claim_digest
-    expected = certify_shield(
-        scores, unsafe, xi=0.1, delta=0.01, bound="product", final_score=final
-    )
-    assert product.claim_digest == expected.claim_digest
-    assert product.provenance.columns == {
-        "score": "s",
-        "unsafe": "u",
-        "final_score": "final_score",
-    }
-    pacbound("verify", "shield.json", "product.json")
+    loaded = load_certificate(table.parent / "shield.json")
+    assert loaded.claim_digest == certify_shield(scores, unsafe, xi=0.1, delta=0.01).claim_digest
+    assert loaded.provenance.columns == {"score": "s", "unsafe": "u"}
+    pacbound("verify", "shield.json")
 
 
 def test_rollouts_in_several_files_are_counted_together(pacbound: Run, tmp_path: Path) -> None:
@@ -84,9 +73,6 @@ def test_rollouts_in_several_files_are_counted_together(pacbound: Run, tmp_path:
         data=Tally.count("shield", score=score, unsafe=unsafe), xi=0.1, delta=0.01
     )
     assert json.loads(done.stdout)["claim_digest"] == whole.claim_digest
-    pacbound(
-        "shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--bound", "product", "--final-score", "f"
-    )
 
 
 def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, table: Path) -> None:
@@ -112,18 +98,11 @@ def test_a_shield_is_not_applied_to_rows(pacbound: Run, table: Path) -> None:
     [
         ((*COLUMNS, "--xi", 1.0, "--delta", 0.1), "xi=1.0"),
         ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
-        ((*COLUMNS, *CLAIM, "--bound", "product"), "needs final_score"),
-        ((*COLUMNS, *CLAIM, "--final-score", "danger"), "goes with bound="),
-        ((*COLUMNS, *CLAIM, "--bound", "pair"), "'pair'"),
         (("--score", "nothing", "--unsafe", "u", *CLAIM), "no column 'nothing'"),
         (("--score", "u", "--unsafe", "u", *CLAIM), "both name the column 'u'"),
         (("--score", "s", "--unsafe", "id", *CLAIM), "expected true or false"),
         (("--score", "id", "--unsafe", "u", *CLAIM), "id[2] is 2.0"),
         (("--score", "final_score", "--unsafe", "u", *CLAIM), "not a number"),
-        (
-            ("--score", "s", "--unsafe", "u", *CLAIM, "--bound", "product", "--final-score", "id"),
-            "id[2] is 2.0",
-        ),
     ],
 )
 def test_bad_usage_is_explained(
@@ -131,30 +110,6 @@ def test_bad_usage_is_explained(
 ) -> None:
     assert message in pacbound("shield", table, *arguments, "-o", "shield.json", code=2).stderr
     assert not (table.parent / "shield.json").exists()
-
-
-def test_a_bad_value_is_named_by_its_file_column_and_row(pacbound: Run, tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("scores,u,final_score\n0.5,0,\n0.5,1,\n")
-    done = pacbound(
-        "shield", "r.csv", "--score", "scores", "--unsafe", "u", *CLAIM, *PRODUCT, code=2
-    )
-    assert "r.csv: final_score[1] is nan" in done.stderr
-    (tmp_path / "r.csv").write_text("maximum,u,scores\n0.5,0,\n0.5,1,0.7\n")
-    options = (
-        "--score",
-        "maximum",
-        "--unsafe",
-        "u",
-        *CLAIM,
-        "--bound",
-        "product",
-        "--final-score",
-        "scores",
-    )
-    assert (
-        "r.csv: scores[1] is 0.7, above its running maximum"
-        in pacbound("shield", "r.csv", *options, code=2).stderr
-    )
 
 
 def test_a_look_is_certified_and_verified(pacbound: Run, table: Path) -> None:

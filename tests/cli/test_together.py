@@ -273,7 +273,6 @@ def test_samples_are_declared_for_all_claims_and_for_each(pacbound: Run, tmp_pat
         (CLAIMS.replace('data = "rows.npz"\n', ""), "data names no file"),
         (CLAIMS.replace('data = "rows.npz"', "data = [3]"), "expected the name of a file"),
         (CLAIMS.replace('unsafe = "u"\n', ""), "[brake]: unsafe is missing"),
-        (CLAIMS.replace("xi = 0.2", 'bound = "product"\nxi = 0.2'), "needs final_score"),
         (CLAIMS.replace("score =", "scores ="), "has no option 'scores': leave it out. Did you"),
         (CLAIMS.replace('data = ["rows.npz"]\n', ""), "[danger]: data names no file"),
         (CLAIMS.replace("data = [", "tallies = ["), "calibration has no option 'tallies'"),

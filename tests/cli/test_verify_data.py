@@ -30,7 +30,6 @@ CERTIFY = {
     "cascade-own": "cascade --confidence c --prediction fast,slow --label y --xi 0.3 "
     "--groups place --group-thresholds own",
     "shield": "shield --score c --unsafe bad --xi 0.5 --horizon 40",
-    "shield-product": "shield --score d --unsafe bad --xi 0.6 --bound product --final-score c",
     "shield-among": "shield --score c --unsafe bad --xi 0.6 --rate among-unsafe",
     "shield-looks": "shield --score c --unsafe bad --xi 0.5 --looks 300,600",
     "recall": "recall --score c --positive ok --target 0.5",

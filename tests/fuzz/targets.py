@@ -122,7 +122,7 @@ def tallies() -> list[bytes]:
             groups=["a", "b"] * 15,
         ),
         Tally.count("cascade", confidence=score, prediction=predictions, label=predictions[:, 0]),
-        Tally.count("shield", score=score, unsafe=ok, final_score=np.where(ok, score, np.nan)),
+        Tally.count("shield", score=score, unsafe=ok),
         Tally.count("recall", score=score, positive=ok, groups={"a": ok, "all": np.ones(30)}),
     ]
     return [json.dumps(tally.to_dict(), indent=1, sort_keys=True).encode() for tally in made]

@@ -72,11 +72,6 @@ def rollouts() -> dict[str, Any]:
     return {"score": table.score[:ROWS], "unsafe": table.unsafe[:ROWS]}
 
 
-def _shielded_as_in_the_paper() -> Certificate:
-    final = indoor_navigation().final_score[:ROWS]
-    return certify_shield(**rollouts(), final_score=final, xi=0.1, delta=0.01, bound="product")
-
-
 def _calibrated(**options: Any) -> Certificate:
     return calibrate(images().confidence, images().correct, delta=0.01, **options)
 
@@ -201,7 +196,6 @@ CASES: dict[str, Callable[[], Certificate]] = {
     "shield": _shielded,
     "shield-among-unsafe": partial(_shielded, rate="among-unsafe"),
     "shield-looks": partial(_shielded, looks=(1_000, 2_000, 4_000)),
-    "shield-product": _shielded_as_in_the_paper,
     "shield-refused": partial(_shielded, xi=0.0005),
     "together": _together,
 }

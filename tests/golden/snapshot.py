@@ -130,7 +130,7 @@ def _scored_given(certificate: Any) -> dict[str, Any]:
             for name, own in zip(names, certificate.outcomes, strict=True)
         }
         return {**asked, "counts": {"cells": counts["cells"].tolist(), **rows}}
-    if (certificate.rate, certificate.bound) != ("all", "exact"):
+    if certificate.rate != "all":
         asked["unsafe"] = certificate.number("unsafe")
     if certificate.horizon is not None:
         asked["horizon"] = certificate.horizon

@@ -26,15 +26,13 @@ def _random(rng: np.random.Generator) -> Certificate:
     unsafe = rng.random(rows) < rng.choice([0.02, 0.1, 0.5])
     score = np.where(unsafe & (rng.random(rows) < 0.02), -np.inf, scores(rng, rows))
     options: dict[str, Any] = {"xi": rate(rng), "delta": level(rng)}
-    way = int(rng.integers(5))
+    way = int(rng.integers(4))
     if way == 0 and options["xi"] > 0:
         last = rows + 50 + int(3 * np.log(1 / options["delta"]) / options["xi"])
         options["looks"] = sorted({rows, *rng.integers(1, last, size=3).tolist(), last})
     elif way == 1:
-        options |= {"bound": "product", "final_score": score}
-    elif way == 2:
         options["rate"] = "among-unsafe"
-    if way == 3:
+    if way == 2:
         tally = Tally.count("shield", score=score, unsafe=unsafe)
         return certify_shield(data=many(tally, int(10 ** rng.integers(1, 4))), **options)
     return certify_shield(score, unsafe, **options)
@@ -67,15 +65,6 @@ KIND = Kind(
         ),
         "shield-among-unsafe-refused": lambda: certify_shield(
             data=shield_tally(50), xi=0.05, delta=0.05, rate="among-unsafe"
-        ),
-        "shield-product": lambda: certify_shield(
-            data=shield_tally(500), xi=0.05, delta=0.05, bound="product"
-        ),
-        "shield-product-never-fires": lambda: certify_shield(
-            data=shield_tally(500), xi=0.5, delta=0.05, bound="product"
-        ),
-        "shield-product-refused": lambda: certify_shield(
-            data=shield_tally(50), xi=0.05, delta=0.05, bound="product"
         ),
         "shield-horizon": lambda: certify_shield(
             data=shield_tally(500), xi=0.05, delta=0.05, horizon=400

@@ -11,7 +11,6 @@ from operator import ge
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from pacbound import planned_looks
 from pacbound.procedures.threshold import (
@@ -24,8 +23,6 @@ from pacbound.procedures.threshold import (
     allowed_events,
     decide,
     decide_at_look,
-    product_bound,
-    within_product,
 )
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.planning import largest_passing
@@ -273,98 +270,3 @@ def test_a_look_allows_what_its_plan_does_and_names_the_next_that_can_pass() -> 
         decision = decide_at_look(search, plan)
         assert (decision.threshold, decision.allowed) == (found, most)
     assert decision.refusal == NoThreshold("hopeless", most + 1, None)
-
-
-# ---- the paper's product
-
-
-def literal_bound(missed: int, unsafe: int, n: int, delta: float) -> float:
-    """r_up (1 - c_lo) with two-sided Clopper-Pearson intervals at delta/2 each."""
-    rate = binomtest(unsafe, n).proportion_ci(1 - delta / 2, "exact").high
-    caught = (
-        binomtest(unsafe - missed, unsafe).proportion_ci(1 - delta / 2, "exact").low
-        if unsafe
-        else 0.0
-    )
-    return float(rate * (1 - caught))
-
-
-@pytest.mark.parametrize(("unsafe", "n"), [(0, 1), (0, 40), (1, 1), (7, 40), (40, 40), (100, 2000)])
-@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-4])
-def test_the_product_is_that_of_the_two_interval_ends(unsafe: int, n: int, delta: float) -> None:
-    for missed in {0, unsafe // 3, unsafe}:
-        found, expected = (
-            product_bound(missed, unsafe, n, delta=delta),
-            literal_bound(missed, unsafe, n, delta),
-        )
-        assert found == pytest.approx(expected, rel=1e-7)
-        assert found >= expected * (1 - 1e-11)
-
-
-def by_product(search: Search, rate: float, delta: float) -> Decision:
-    passes = within_product(search, rate=rate, delta=delta)
-    return decide(search, rate=rate, delta=delta, passes=passes, unavoidable_first=True)
-
-
-@pytest.mark.parametrize(
-    ("unsafe", "n", "xi"),
-    [(100, 2000, 0.02), (0, 50, 0.1), (3, 50, 0.3), (9, 50, 0.01), (20, 90, 0.15)],
-)
-@pytest.mark.parametrize("delta", [0.1, 0.01])
-def test_the_product_allows_the_largest_count_whose_bound_keeps_the_rate(
-    unsafe: int, n: int, xi: float, delta: float
-) -> None:
-    kept = [missed for missed in range(unsafe + 1) if literal_bound(missed, unsafe, n, delta) <= xi]
-    found = by_product(Search(np.array([5]), np.array([unsafe]), n, "below"), xi, delta)
-    assert found.allowed == max(kept, default=-1)
-    assert kept == list(range(len(kept)))
-    if (unsafe, delta) == (100, 0.01):
-        assert found.allowed == 17
-
-
-def test_the_threshold_of_the_product_is_the_largest_that_misses_no_more_than_allowed() -> None:
-    rng = np.random.default_rng(7)
-    found = set()
-    for _ in range(60):
-        search = random_search(rng, "below", every_row=True)
-        decision = by_product(search, float(rng.choice([0.02, 0.1, 0.3])), 0.05)
-        assert decision.threshold == literal_threshold(search, decision.allowed)
-        assert (decision.refusal is None) == (decision.threshold != -inf)
-        found.add("finite" if np.isfinite(decision.threshold) else str(decision.threshold))
-    assert found == {"finite", "inf", "-inf"}
-
-
-@pytest.mark.parametrize(
-    ("stuck", "unsafe", "n", "xi"),
-    [(0, 9, 50, 0.01), (0, 0, 20, 0.05), (4, 40, 250, 0.03), (3, 3, 300, 0.02)],
-)
-def test_the_rollouts_that_a_refusal_of_the_product_asks_for_pass_at_the_same_rates(
-    stuck: int, unsafe: int, n: int, xi: float
-) -> None:
-    def refused(stuck: int, unsafe: int, n: int) -> NoThreshold | None:
-        events = np.array([stuck, unsafe - stuck])
-        return by_product(Search(np.array([LOST, TOP]), events, n, "below"), xi, 0.01).refusal
-
-    refusal = refused(stuck, unsafe, n)
-    assert refusal is not None
-    assert refusal.needed is not None
-    assert refusal.needed > n
-    more, bad = (-(-count * refusal.needed // n) for count in (stuck, unsafe))
-    assert refused(more, bad, refusal.needed) is None
-
-
-@pytest.mark.parametrize(
-    ("cell", "missed", "unsafe", "n", "xi", "code"),
-    [
-        (5, 3, 3, 10**5, 0.0, "zero"),
-        (LOST, 60, 60, 1000, 0.05, "hopeless"),
-        (LOST, 2, 9, 50, 0.01, "hopeless"),
-    ],
-)
-def test_what_no_number_of_rollouts_can_show_by_the_product_is_refused_for_good(
-    cell: int, missed: int, unsafe: int, n: int, xi: float, code: str
-) -> None:
-    events = np.array([missed, unsafe - missed])
-    refusal = by_product(Search(np.array([cell, TOP]), events, n, "below"), xi, 0.05).refusal
-    assert refusal is not None
-    assert (refusal.code, refusal.needed) == (code, None)

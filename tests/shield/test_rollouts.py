@@ -299,7 +299,7 @@ def test_a_danger_that_raises_has_not_fired_and_no_threshold_saves_a_rollout_wit
     assert (rollouts.score[unread & rollouts.unsafe] == -np.inf).all()
     assert (rollouts.score[unread & ~rollouts.unsafe] == 0.0).all()
     assert (unread & rollouts.unsafe & ~rollouts.lost).any()
-    assert rollouts.tally().rows == rollouts.tally(final=True).rows == 300
+    assert rollouts.tally().rows == 300
 
 
 def test_without_a_danger_model_labels_are_the_same_and_scores_are_not_there() -> None:

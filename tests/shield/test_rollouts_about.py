@@ -67,12 +67,8 @@ def test_the_certificate_names_what_its_claim_depends_on(rollouts: Rollouts) -> 
 
 
 def test_its_threshold_is_that_of_the_arrays(rollouts: Rollouts) -> None:
-    for bound in ("exact", "product"):
-        last = rollouts.final_score if bound == "product" else None
-        plain = certify_shield(
-            rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05, bound=bound, final_score=last
-        )
-        assert rollouts.certify(xi=0.3, delta=0.05, bound=bound).threshold == plain.threshold
+    plain = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
+    assert rollouts.certify(xi=0.3, delta=0.05).threshold == plain.threshold
 
 
 def test_folders_and_archives_keep_what_rollouts_are_of_and_text_does_not(

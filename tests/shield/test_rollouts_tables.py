@@ -68,26 +68,7 @@ def test_the_command_line_certifies_from_the_file_as_it_is(
     expected = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
     assert certify_shield(data=counted, xi=0.3, delta=0.05).threshold == expected.threshold
     assert expected.certified
-    last = Tally.count(
-        "shield", data=tmp_path / name, score="score", unsafe="unsafe", final_score="final_score"
-    )
-    paper = certify_shield(
-        rollouts.score,
-        rollouts.unsafe,
-        xi=0.3,
-        delta=0.05,
-        bound="product",
-        final_score=rollouts.final_score,
-    )
-    by_last = certify_shield(data=last, xi=0.3, delta=0.05, bound="product")
-    assert by_last.threshold == paper.threshold
     assert certify_shield(data=rollouts.tally(), xi=0.3, delta=0.05).threshold == expected.threshold
-    assert (
-        certify_shield(
-            data=rollouts.tally(final=True), xi=0.3, delta=0.05, bound="product"
-        ).threshold
-        == paper.threshold
-    )
 
 
 @pytest.mark.parametrize(

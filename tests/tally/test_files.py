@@ -98,10 +98,6 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
         {"score": "s", "unsafe": "u"},
         lambda t: Tally.count("shield", score=t["s"], unsafe=t["u"]),
     ),
-    "last danger": (
-        {"score": "s", "unsafe": "u", "final_score": "last"},
-        lambda t: Tally.count("shield", score=t["s"], unsafe=t["u"], final_score=t["last"]),
-    ),
 }
 
 

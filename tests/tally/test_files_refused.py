@@ -66,7 +66,6 @@ ROLES_OF_NAN: list[dict[str, Any]] = [
     {"confidence": "c", "correct": "ok", "groups": "x"},
     {"confidence": ["c"], "prediction": ["a", "x"], "label": "b"},
     {"score": "x", "unsafe": "ok"},
-    {"score": "c", "unsafe": "ok", "final_score": "x"},
 ]
 # In text, nan may be the name of a group.
 NAN = [
@@ -234,8 +233,8 @@ def test_a_number_that_only_duckdb_takes_for_one_is_refused(tmp_path: Path, numb
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-def test_final_scores_in_several_columns_are_refused(columns: int, tmp_path: Path) -> None:
+def test_scores_in_several_columns_are_refused(columns: int, tmp_path: Path) -> None:
     path = tmp_path / "rows.npz"
     np.savez(path, s=[0.1, 0.9, 0.8], u=[0, 1, 1], f=np.full((3, columns), 0.5))
     with pytest.raises(InvalidValueError, match="expected one value per row"):
-        Tally.count("shield", data=path, score="s", unsafe="u", final_score="f")
+        Tally.count("shield", data=path, score="f", unsafe="u")

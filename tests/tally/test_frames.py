@@ -420,14 +420,6 @@ def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -
             lambda: certify_shield("c", [1, 0, 1], data=FRAME, xi=0.1, delta=0.1),
             "unsafe is of type list beside data=",
         ),
-        (
-            lambda: certify_shield("c", "ok", data=FRAME, xi=0.1, delta=0.1, bound="product"),
-            "needs final_score",
-        ),
-        (
-            lambda: certify_shield("c", "ok", final_score="c", data=FRAME, xi=0.1, delta=0.1),
-            "final_score goes with bound='product'",
-        ),
     ],
 )
 def test_a_table_and_arrays_are_not_mixed(call: Any, message: str) -> None:
@@ -472,7 +464,6 @@ NAN_USES: list[dict[str, Any]] = [
     {"confidence": "c", "correct": "nan_flag"},
     {"confidence": "c", "prediction": "p", "label": "nan_class"},
     {"score": "nan", "unsafe": "ok"},
-    {"score": "c", "unsafe": "always", "final_score": "nan"},
 ]
 
 

@@ -45,7 +45,8 @@ from pacbound.procedures import union
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, Side, Value, confidence, count, share
 from pacbound.stats.arguments import real_number
-from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
+from pacbound.tally.questions.flagged_scores import ROLLOUTS as ALARMED_ROLLOUTS
+from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 
@@ -195,7 +196,7 @@ def _missed_rows(values: Values) -> tuple[Any, Values]:
 
 def _missed_rollouts(values: Values) -> tuple[Any, Values]:
     rate = values["rate"] or "all"
-    return shield.CLAIM, {"xi": values["missed"], "rate": rate, "bound": "exact", "horizon": None}
+    return shield.CLAIM, {"xi": values["missed"], "rate": rate, "horizon": None}
 
 
 @dataclass(frozen=True)

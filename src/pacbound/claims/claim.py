@@ -90,7 +90,7 @@ class Told:
 C = TypeVar("C", bound=Certificate)
 
 # What a label is asked for with, and comes back to.
-_ASKED = ("xi", "delta", "claim", "costs", "bound")
+_ASKED = ("xi", "delta", "claim", "costs")
 
 # What is asked for about groups.
 _ABOUT_GROUPS = ("group_thresholds", "group_verdicts", "small_groups")

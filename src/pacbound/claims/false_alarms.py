@@ -15,7 +15,7 @@ from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, xi_ask
 from pacbound.procedures.threshold import LOST
-from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
+from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]
@@ -240,7 +240,7 @@ CLAIM = ThresholdClaim(
                 "one-simulated-backup",
                 "compared-in-float64",
             ),
-            question=ALARMED_ROLLOUTS,
+            question=ROLLOUTS,
             trials=Trials("safe", "safe", "from", lost_is_alarm=True),
             words=OF_ROLLOUTS,
             not_watched="whether a rollout that the shield stopped would have been safe is not "

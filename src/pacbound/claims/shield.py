@@ -3,12 +3,12 @@
 The plain and the shielded rollout coincide until the shield fires, so a shielded rollout can be
 unsafe only if the plain one is and every danger before its first un-recoverable state stayed below
 the threshold. That is one count among all rollouts, monotone in the threshold. Misses among the
-unsafe rollouts alone are another rate; the product of two bounds is the paper's own method.
+unsafe rollouts alone are another rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import inf
@@ -28,7 +28,6 @@ from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.row_options import RowOptions
 
-Bound = Literal["exact", "product"]
 # What misses are counted among: all rollouts, or the unsafe ones.
 Rate = Literal["all", "among-unsafe"]
 
@@ -94,11 +93,6 @@ class ShieldCertificate(ThresholdCertificate):
     def xi(self) -> float:
         """The share of the rollouts that may be unsafe, or of the unsafe ones that are missed."""
         return float(self.values["xi"])
-
-    @property
-    def bound(self) -> str:
-        """What decides: "exact", or "product" for the paper's method."""
-        return str(self.values.get("bound", "exact"))
 
     @property
     def rate(self) -> str:
@@ -205,41 +199,15 @@ ASSUMES = (
 def _choose(asked: Values) -> str:
     if asked["looks"] is not None:
         return "shield/planned-looks/1"
-    if asked["bound"] == "product":
-        return "shield/product/1"
     return "shield/binomial/1" if asked["rate"] == "all" else "shield/among-unsafe/1"
 
 
 def _conflict(asked: Values) -> str | None:
-    rate, bound, looks = asked["rate"], asked["bound"], asked["looks"]
-    instead = "pass delta divided by the number of looks at each of them instead"
+    rate, looks = asked["rate"], asked["looks"]
     if looks is not None and rate != "all":
         return (
             f"looks are planned numbers of rollouts and go with rate='all', not with {rate!r}: "
-            f"{instead}."
-        )
-    if looks is not None and bound != "exact":
-        return f"looks go with bound='exact', not with {bound!r}: {instead}."
-    if bound == "product" and asked["small_groups"] == "leave-out":
-        return (
-            "small_groups='leave-out' needs bound='exact': by the product, whether a group is too "
-            "small depends on how many of its rollouts are unsafe, which is an outcome."
-        )
-    if bound == "product" and rate != "all":
-        return f"bound={bound!r} is about all rollouts: with rate={rate!r} leave it out."
-    return None
-
-
-def _misfit(given: Set[str], asked: Values) -> str | None:
-    if asked["bound"] == "product" and "final_score" not in given:
-        return (
-            "bound='product' needs final_score, the danger at the first un-recoverable state of "
-            "each rollout."
-        )
-    if asked["bound"] == "exact" and "final_score" in given:
-        return (
-            "final_score goes with bound='product': the exact bound looks at the running maxima "
-            "alone."
+            "pass delta divided by the number of looks at each of them instead."
         )
     return None
 
@@ -274,13 +242,6 @@ CLAIM = ThresholdClaim(
             "all",
             shown="Rollouts that xi is a share of",
         ),
-        Ask(
-            "bound",
-            Choice(("exact", "product")),
-            "exact, or product for the paper's.",
-            "exact",
-            shown="Kind of bound",
-        ),
         looks_ask("rollouts"),
         HORIZON,
         THRESHOLDS,
@@ -314,31 +275,9 @@ CLAIM = ThresholdClaim(
             "seen in use. Monitor one of rate='all', or certify again on new rollouts without the "
             "shield",
         ),
-        "shield/product/1": ThresholdProcedure(
-            "shield/product/1",
-            tuple(
-                "score-at-unrecoverable" if name == "score-up-to-unrecoverable" else name
-                for name in ASSUMES
-            ),
-            trials=MISSES,
-            words=replace(
-                WORDS,
-                about="{n} rollouts, by the product",
-                refusals={
-                    **WORDS.refusals,
-                    "too-few": "{trials} rollouts with as many unsafe ones as here cannot certify "
-                    "{xi} by the product, even if none slips through.",
-                },
-            ),
-            by_product=True,
-            unavoidable_first=True,
-            seen_as=("safe", "unsafe"),
-            told_by="unsafe",
-        ),
     },
     choose=_choose,
     conflict=_conflict,
-    misfit=_misfit,
     of_files=told_by_task,
     curves=((1, "unsafe rollouts that are stopped"), ("all", "rollouts that are stopped")),
     certificate=ShieldCertificate,
@@ -354,8 +293,6 @@ def certify_shield(  # noqa: PLR0913
     xi: float,
     delta: float,
     rate: Rate = "all",
-    bound: Bound = "exact",
-    final_score: Any = None,
     looks: PlannedLooks | Sequence[int] | None = None,
     horizon: int | None = None,
     groups: Any = None,
@@ -398,17 +335,11 @@ def certify_shield(  # noqa: PLR0913
         "all": `xi` is the share of all rollouts that may be unsafe under the shield;
         "among-unsafe": the share of the unsafe rollouts that may be missed, however rare they are.
         It implies the first, and cannot be monitored in use.
-    bound
-        "exact", one binomial over all rollouts; "product", the paper's: the rate of unsafe rollouts
-        times the share missed.
-    final_score
-        For "product": the danger at the first un-recoverable state. Those of safe rollouts are not
-        looked at.
     looks
         The planned looks, if the rollouts grow in number: as `planned_looks` takes or gives them,
         fixed before the first rollout. Pass all rollouts up to this look, in any order; their
         number must be one of the looks. The thresholds of all looks hold together, so it is valid
-        to stop at the first that is certified, or to go on. Only for "exact" and the rate "all".
+        to stop at the first that is certified, or to go on. Only for the rate "all".
     horizon
         The most steps of a rollout. It then stands in the claim, which says nothing about longer
         ones. `Rollouts.certify` fills it in, and `data` that it has saved as .npz says it.

@@ -62,7 +62,6 @@ from pacbound.procedures.threshold import (
     Side,
     decide,
     decide_at_look,
-    within_product,
 )
 from pacbound.says import Quantity, Says, Sentence, in_unit, share
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
@@ -75,15 +74,13 @@ from pacbound.watch import ColumnWatch, LossWatch
 class ThresholdProcedure(Procedure):
     """How a threshold is found among which trials, and in which words it is said.
 
-    `by_product` bounds the rate as the paper does, by the product of two. `question` is what it
-    counts, if not what the claim does. In use a trial is `seen_as` one of two things, the second if
-    it is an event; `told_by` names the column that says so itself, where scores are not needed.
-    `not_watched` says why it cannot be monitored.
+    `question` is what it counts, if not what the claim does. In use a trial is `seen_as` one of two
+    things, the second if it is an event; `told_by` names the column that says so itself, where
+    scores are not needed. `not_watched` says why it cannot be monitored.
     """
 
     trials: Trials = field(default_factory=lambda: Trials("", "", "below"))
     words: ClaimWords = field(default_factory=ClaimWords)
-    by_product: bool = False
     unavoidable_first: bool = False
     question: Any = None
     seen_as: tuple[str, str] = ("kept", "lost")
@@ -348,7 +345,6 @@ class ThresholdClaim(Claim[C]):
             search,
             rate=rate,
             delta=level,
-            passes=within_product(search, rate=rate, delta=level) if procedure.by_product else None,
             unavoidable_first=procedure.unavoidable_first,
         )
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.stats.binomial import binomial_interval, binomial_upper, bonferroni_level
+from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.looks import PlannedLooks
 from pacbound.stats.planning import largest_passing, least_passing
 
@@ -48,9 +48,6 @@ TOP = 2**16
 UNEXPLAINED = "unexplained"
 # The code of a refusal whose reason would take long to compute.
 SLOW = "slow"
-# Covers the difference and the product of the paper's bound, each rounded once.
-_OUTWARD = 1 + 1e-15
-
 # The cell of a rollout that no threshold can save.
 LOST = -1
 
@@ -186,32 +183,6 @@ def allowed_events(trials: int, *, rate: float, delta: float) -> int:
     """The largest number of events among `trials` that still passes; -1 if not even zero do."""
     passes = partial(_within, trials=trials, rate=rate, delta=delta)
     return largest_passing(passes, trials, _usual(trials, rate, delta))
-
-
-def product_bound(missed: int, unsafe: int, n: int, *, delta: float) -> float:
-    """The paper's bound on the rate of unsafe rollouts that are missed: the upper bound of the rate
-    of unsafe ones, times that of the share of them that is missed.
-
-    Each comes from a two-sided interval at delta / 2, as printed. Given how many rollouts are
-    unsafe, those that are missed among them are binomial, so the same rollouts serve both. The
-    bound rises with what is missed, so the search needs no correction. It is kept for comparison:
-    one binomial over all rollouts allows more.
-    """
-    level = bonferroni_level(delta, 2)
-    _, unsafe_rate = binomial_interval(unsafe, n, delta=level)
-    caught, _ = binomial_interval(unsafe - missed, unsafe, delta=level)
-    return unsafe_rate * (1 - caught) * _OUTWARD
-
-
-def within_product(search: Search, *, rate: float, delta: float) -> Passes:
-    """The test by the paper's bound, if unsafe rollouts stay as common as in the search."""
-    unsafe = int(search.events.sum())
-
-    def passes(events: int, trials: int) -> bool:
-        among = -(-unsafe * trials // max(1, search.trials))
-        return events <= among and product_bound(events, among, trials, delta=delta) <= rate
-
-    return passes
 
 
 def least_without_event(rate: float, delta: float) -> int | None:

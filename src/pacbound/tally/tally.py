@@ -156,7 +156,7 @@ class Tally:
             - "cascade": `confidence` of every model but the last, `prediction` of every model,
               and `label`, which may be missing; or `quality` of every model, or `preferred`
             - "recall", also for false alarms and precision: `score`, `positive`
-            - "shield", also for false alarms of rollouts: `score`, `unsafe`, `final_score`
+            - "shield", also for false alarms of rollouts: `score`, `unsafe`
             - "sets": `probability` of every label, `label`
             - "pass-rate": `passed`
 

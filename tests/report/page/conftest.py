@@ -72,8 +72,6 @@ def shield(count: int = 1000, **asked: Any) -> Certificate:
     rng = np.random.default_rng(13)
     unsafe = rng.random(count) < 0.2
     score = np.where(unsafe, rng.beta(4, 1, size=count), rng.beta(1, 4, size=count))
-    if asked.get("bound") == "product":
-        asked["final_score"] = score
     return certify_shield(score, unsafe, **{"xi": 0.05, "delta": 0.05, **asked})
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.forks import certify_forks
 from pacbound.claims.provenance import about_texts
-from pacbound.claims.shield import Bound, Rate, ShieldCertificate, certify_shield
+from pacbound.claims.shield import Rate, ShieldCertificate, certify_shield
 from pacbound.claims.task_record import (
     CHECKS,
     FAILURES,
@@ -178,7 +178,6 @@ class Rollouts(RolloutTable):
         *,
         xi: float,
         delta: float,
-        bound: Bound = "exact",
         rate: Rate = "all",
         looks: PlannedLooks | Sequence[int] | None = None,
         about: Mapping[str, Any] | None = None,
@@ -193,7 +192,7 @@ class Rollouts(RolloutTable):
 
         Parameters
         ----------
-        xi, delta, bound, rate, looks
+        xi, delta, rate, looks
             As in `certify_shield`.
         about
             What else the certificate is about, as in `certify_shield`.
@@ -217,9 +216,7 @@ class Rollouts(RolloutTable):
             self.unsafe,
             xi=xi,
             delta=delta,
-            bound=bound,
             rate=rate,
-            final_score=self.final_score if bound == "product" else None,
             looks=looks,
             horizon=self.task.get("horizon"),
             about={**self.about, **said},
@@ -234,14 +231,8 @@ class Rollouts(RolloutTable):
         """
         return np.where(~self.unsafe & (self.failures > 0), 1.0, self.score)
 
-    def tally(self, *, final: bool = False) -> Tally:
+    def tally(self) -> Tally:
         """The counts that a shield is certified from.
-
-        Parameters
-        ----------
-        final
-            Whether dangers at the first un-recoverable state are counted too, which the paper's
-            product needs.
 
         Returns
         -------
@@ -249,8 +240,7 @@ class Rollouts(RolloutTable):
             For `certify_shield`. It knows its seeds: another with one of them does not add. It
             does not know its task: what is added to it must be of the same.
         """
-        last = self.final_score if final else None
-        return Tally.count(ROLLOUTS, self.score, self.unsafe, final_score=last, row_ids=self.seed)
+        return Tally.count(ROLLOUTS, self.score, self.unsafe, row_ids=self.seed)
 
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
@@ -448,7 +438,6 @@ class ForkedRollouts(RolloutTable):
         xi: float,
         delta: float,
         start: float = 0.0,
-        bound: Bound = "exact",
         rate: Rate = "all",
         about: Mapping[str, Any] | None = None,
         sample: str | None = None,
@@ -464,8 +453,8 @@ class ForkedRollouts(RolloutTable):
         ----------
         xi, delta, start
             As in `certify_forks`.
-        bound, rate
-            "exact" and "all": forks do not say which states are un-recoverable, so that nothing is
+        rate
+            "all": forks do not say which states are un-recoverable, so that nothing is
             known of the unsafe rollouts alone. For others collect with outcome="labels".
         about
             What else the certificate is about, as in `certify_forks`.
@@ -480,13 +469,12 @@ class ForkedRollouts(RolloutTable):
         Raises
         ------
         InvalidValueError, InvalidTypeError
-            As from `certify_forks`; for another `bound` or `rate`.
+            As from `certify_forks`; for another `rate`.
         """
-        if bound != "exact" or rate != "all":
-            named = f"bound={bound!r}" if bound != "exact" else f"rate={rate!r}"
+        if rate != "all":
             raise InvalidValueError(
-                f"{named} is about rollouts that have an un-recoverable state, which forks do not "
-                'look for: leave it out, or collect new rollouts with outcome="labels".'
+                f"rate={rate!r} is about rollouts that have an un-recoverable state, which forks "
+                'do not look for: leave it out, or collect new rollouts with outcome="labels".'
             )
         said = about_texts(about)
         return certify_forks(

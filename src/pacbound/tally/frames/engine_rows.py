@@ -249,12 +249,9 @@ def check_scores(
     name: str,
     *,
     lost: bool = False,
-    shift: float = 0.0,
 ) -> None:
-    """Refuse values that are not scores, saying how many there are of each kind; `shift` was added
-    to their keys.
-    """
-    found = counts.numbers(key) - shift
+    """Refuse values that are not scores, saying how many there are of each kind."""
+    found = counts.numbers(key)
     # Where a condition is null, an engine may leave the key null instead of going on to the next.
     missing = counts.rows_where((found == MISSING) | np.isnan(found))
     below, above = counts.rows_where(found == BELOW), counts.rows_where(found == ABOVE)
@@ -277,10 +274,6 @@ def check_scores(
     )
 
 
-# Added to the key of a final score that is not a score.
-_OF_FINAL: Final = -10.0
-
-_SWAPPED: Final = -20.0
 # What stands for every fraction, so that a column of scores does not make as many groups as it has
 # rows.
 _FRACTION: Final = inf
@@ -433,32 +426,6 @@ class EngineRows:
         """The cells that were counted under a key that is known to hold cells only."""
         return cells_of(counts.numbers(key), grid)
 
-    def danger_key(
-        self,
-        scores: str,
-        grid: Bins | DyadicGrid,
-        unsafe: Flag | ClassFlag,
-        final_scores: str | None,
-        *,
-        lost: bool,
-    ) -> nw.Expr:
-        """The key of a score or, if there are final scores, of these where the rollout is unsafe.
-
-        The key says whether it is the one or the other that is wrong; with `lost`, -inf is a score.
-        """
-        running = self.number(scores)
-        key = cell_key(running, grid, lost=lost)
-        if final_scores is None:
-            return key
-        final = self.number(final_scores)
-        last = cell_key(final, grid, lost=True)
-        # What is a little above 1 counts as 1, so nothing is above a maximum of 1.
-        above = (final > running) & (running < 1.0)
-        swapped = nw.when(above).then(nw.lit(_SWAPPED)).otherwise(last)
-        of_unsafe = nw.when(last < 0.0).then(last + _OF_FINAL).otherwise(swapped)
-        legal = nw.when(unsafe.is_true).then(of_unsafe).otherwise(key)
-        return nw.when(key < 0.0).then(key).otherwise(legal)
-
     def check_dangers(
         self,
         counts: KeyCounts,
@@ -466,7 +433,6 @@ class EngineRows:
         scores: str,
         outcomes: Integers,
         unsafe: Flag | ClassFlag,
-        final_scores: str | None,
         *,
         lost: bool,
     ) -> None:
@@ -479,18 +445,6 @@ class EngineRows:
                 "such): a lost rollout is unsafe."
             )
         check_scores(counts, key, self.frame, self.number(scores), name, lost=lost)
-        if final_scores is None:
-            return
-        last = self.name(final_scores)
-        looked_at = nw.when(unsafe.is_true).then(self.number(final_scores))
-        check_scores(counts, key, self.frame, looked_at, last, lost=True, shift=_OF_FINAL)
-        swapped = counts.rows_where(keys == _SWAPPED)
-        if swapped:
-            raise InvalidValueError(
-                f"{last} is above its running maximum {name} ({swapped} such values): expected "
-                f"{name} to be the maximum up to and including the first un-recoverable state. "
-                "Were they swapped?"
-            )
 
     def quality(self, slot: str, graded: Graded) -> nw.Expr:
         """A column of grades as qualities from 0 to 1, null where one is missing."""

@@ -6,9 +6,8 @@ are unsafe. The grid is the fine one that thresholds are taken from; there is on
 each group.
 
 A rollout is one of the policy without its shield. It brings the running maximum of the danger, up
-to its first un-recoverable state if there is one, and whether there is. For the paper's product it
-also brings the danger at that state. A rollout that was lost at its start is unsafe with score
--inf, and has the cell -1.
+to its first un-recoverable state if there is one, and whether there is. A rollout that was lost at
+its start is unsafe with score -inf, and has the cell -1.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.columns import Floats, Rows, Slot, checked_scores
+from pacbound.tally.columns import Floats, Rows, Slot
 from pacbound.tally.questions.question import Judged, Question, RowColumn
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
     from pacbound.tally.classes import Evidence, Vocabulary
     from pacbound.tally.frames.engine_rows import EngineRows
-
-_FINAL = "final_score"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +53,6 @@ class FlaggedScores(Question):
         flags = rows.flags(flag)
         scores = rows.scores(score, lost=self._may_be_lost)
         _require_lost_unsafe(rows, score, flag, scores, flags)
-        if _FINAL in self.slots:
-            scores = _final_scores(rows, score, scores, flags)
         outcomes = flags.astype(np.int64)
         told = (scores, outcomes)
         judged = Judged(len(rows), self.grid.cells(scores)[:, None], outcomes, told=told)
@@ -66,11 +61,11 @@ class FlaggedScores(Question):
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
         """The same inside an engine."""
         score, name, *_ = (column.name for column in self.columns)
-        flag, final = rows.flag(name), _FINAL if _FINAL in self.slots else None
-        key = rows.danger_key(score, self.grid, flag, final, lost=self._may_be_lost)
+        flag = rows.flag(name)
+        key = rows.cell_key(score, self.grid, lost=self._may_be_lost)
         counts = rows.count({"cell": key, "flag": flag.key, **self._group_keys(rows)})
         flags = flag.checked(counts, "flag")
-        rows.check_dangers(counts, "cell", score, flags, flag, final, lost=self._may_be_lost)
+        rows.check_dangers(counts, "cell", score, flags, flag, lost=self._may_be_lost)
         cells = rows.keyed_cells(counts, "cell", self.grid)[:, None]
         return self._counted_inside(rows, counts, cells, flags)
 
@@ -134,24 +129,6 @@ def _require_lost_unsafe(
         )
 
 
-def _final_scores(rows: Rows, score: str, running: Floats, unsafe: NDArray[np.bool_]) -> Floats:
-    """The score of each rollout: its final score if it is unsafe, else its running maximum.
-
-    A safe rollout has no un-recoverable state, so its final score is not looked at.
-    """
-    name, given = rows.name(_FINAL), rows.numbers(_FINAL)
-    last = checked_scores(np.where(unsafe, given, 0.0), name, start=rows.start, lost=True)
-    above = np.flatnonzero(unsafe & (last > running))
-    if above.size:
-        row = int(above[0])
-        raise InvalidValueError(
-            f"{name}[{rows.start + row}] is {last[row]}, above its running maximum {running[row]} "
-            f"({above.size} such values): expected {rows.name(score)} to be the maximum up to and "
-            "including the first un-recoverable state. Were they swapped?"
-        )
-    return np.where(unsafe, last, running)
-
-
 SCORE_BY_POSITIVE = FlaggedScores(
     kind="recall",
     what="A recall",
@@ -169,18 +146,9 @@ ROLLOUTS = FlaggedScores(
     columns=(
         RowColumn("score", "The running maximum of the danger of each rollout, 0 to 1.", "number"),
         RowColumn("unsafe", "Whether each rollout has an un-recoverable state.", "flag"),
-        RowColumn(
-            _FINAL,
-            "The danger at the first un-recoverable state, for the paper's product.",
-            "number or nothing",
-            needed=False,
-        ),
     ),
     outcomes=("safe", "unsafe"),
     labelled_by=("unsafe",),
     lowest_cell=-1,
     lost_is="unsafe",
 )
-# The same without the danger at the first un-recoverable state, which says nothing about safe
-# rollouts.
-ALARMED_ROLLOUTS = replace(ROLLOUTS, columns=ROLLOUTS.columns[:2])
