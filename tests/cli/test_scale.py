@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pacbound import (
     calibrate,
     certify_abstention,
     certify_cascade,
+    certify_false_alarms,
     certify_recall,
     certify_together,
     documents,
@@ -129,6 +131,30 @@ def test_a_monitor_reads_as_the_certificate_does(tmp_path: Path) -> None:
     several = BundleMonitor(bundle, delta=1e-3)
     several.update({"a": low}, columns={"a": columns})
     assert several.monitors["a"].labels == 0
+
+
+def test_a_bundle_reads_as_its_claims_do(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.parquet"
+    frame().write_parquet(rows)
+
+    def together(**scales: float) -> Any:
+        named: dict[str, Any] = {"score": "pct", "positive": "ill", "data": rows}
+        claims: dict[str, Any] = {
+            "misses": partial(certify_recall, **named, target=0.6, scale=scales["misses"]),
+            "alarms": partial(certify_false_alarms, **named, xi=0.5, scale=scales["alarms"]),
+        }
+        return certify_together(claims, delta=0.1)
+
+    made = together(misses=100, alarms=100)
+    lowest, highest = made.thresholds
+    assert f"{highest * 100:.4f}"[:5] in made.summary()
+    around = polars.DataFrame({"pct": [lowest * 99, lowest * 101]})
+    added = made.apply(around)
+    assert sorted(added[name].to_list() for name in added.columns[1:]) == [[0, 0], [0, 1]]
+    with pytest.raises(InvalidValueError, match="counted with scale=100"):
+        made.apply(around, scale=1)
+    with pytest.raises(InvalidValueError, match="not applied to the rows of a table"):
+        together(misses=100, alarms=200).apply(around)
 
 
 def test_the_command_line_goes_by_it(tmp_path: Path, pacbound: Run) -> None:

@@ -19,7 +19,7 @@ from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueErro
 from pacbound.fields import Field, Fields
 from pacbound.forms import CHANCE, DELTA, Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
-from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share
+from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, in_unit, share
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.columns import require_whole_text
 from pacbound.tally.row_rules import RowRule, RowSteps
@@ -159,6 +159,12 @@ class CertificateBundle(Certificate):
         self.require_intact()
         found = _ends(self.members)
         return None if found is None or found[0] > found[1] else found
+
+    @property
+    def scale(self) -> float | None:
+        """What a score of 1 was written as, where all claims were counted by the same scale."""
+        scales = {member.scale for member in self.members.values()}
+        return scales.pop() if len(scales) == 1 else None
 
     @property
     def row_columns(self) -> Mapping[str, str]:
@@ -321,6 +327,8 @@ class BundleClaim(Claim[CertificateBundle]):
         """A column for each claim, where all of them go by one score without groups."""
         steps: dict[str, RowSteps] = {}
         roles = set[str]()
+        if len({member.scale for member in certificate.members.values()}) > 1:
+            return None
         for name, member in certificate.members.items():
             rule = member.by.row_rule(member)
             if rule is None or rule.groups is not None or not isinstance(rule.whole, RowSteps):
@@ -364,7 +372,7 @@ def _ends(members: Mapping[str, Certificate]) -> tuple[float, float] | None:
         trials = trials_of(member)
         if not member.certified or member.values["scope"] != "top" or trials.turns:
             return None
-        seen.add((member.provenance.sources, member.provenance.columns.get("score")))
+        seen.add((member.provenance.sources, member.provenance.columns.get("score"), member.scale))
         sides[trials.side].append(common_threshold(member))
     if len(seen) != 1 or not all(sides.values()):
         return None
@@ -379,8 +387,10 @@ def _said_of_ends(bundle: CertificateBundle) -> Iterator[Sentence]:
     lowest, highest = ends
     kept = lowest <= highest
     filled: dict[str, Value] = {
-        "lowest": Quantity(lowest, "threshold", "up" if kept else "exact"),
-        "highest": Quantity(highest, "threshold", "down" if kept else "exact"),
+        "lowest": in_unit(Quantity(lowest, "threshold", "up" if kept else "exact"), bundle.scale),
+        "highest": in_unit(
+            Quantity(highest, "threshold", "down" if kept else "exact"), bundle.scale
+        ),
     }
     if not kept:
         text = "No threshold keeps both: one claim needs at least {lowest}, the other at most "

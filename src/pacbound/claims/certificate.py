@@ -181,6 +181,13 @@ class Certificate:
         """The number of rows that were counted."""
         return int(self.values["n"])
 
+    @property
+    def scale(self) -> float | None:
+        """What a score of 1 was written as in the columns that were counted: 100 for percentages;
+        None if nothing was said.
+        """
+        return self.provenance.scale
+
     def scale_of(self, scale: float | None = None) -> float | None:
         """What a score of 1 is written as in tables of use: as in those that were counted, if that
         is known; else as it is said.
@@ -190,7 +197,7 @@ class Certificate:
         InvalidValueError
             If something else is said than was counted by.
         """
-        recorded, said = self.provenance.scale, Notation.of(scale=scale).scale
+        recorded, said = self.scale, Notation.of(scale=scale).scale
         if recorded is not None and said is not None and said != recorded:
             raise InvalidValueError(
                 f"scale={said:g} (--scale {said:g}) is not how this certificate's scores were "
@@ -203,7 +210,7 @@ class Certificate:
         """Raise if the scores that were counted are not written from 0 to 1, since nothing says how
         those that a program passes are.
         """
-        scale = self.provenance.scale
+        scale = self.scale
         if scale not in (None, 1.0):
             raise InvalidValueError(
                 f"The scores of this certificate are written from 0 to {scale:g} in their table, "
