@@ -62,6 +62,7 @@ pair("untouched-rows", what="the best of three models on these rows")(_best_of(k
 pair("declared-by-a-fold", what="the best of three sequences on these rows")(
     _best_of(kinds.cascade, 3)
 )
+pair("driven-beforehand", what="a refused threshold is driven again")(_best_of(kinds.driven, 2))
 for name in ("calibration", "abstention", "precision", "sets", "false_alarms"):
     pair("every-row-counts", what=f"the best of three samples for {name}")(
         _best_of(getattr(kinds, name), 3)
@@ -92,6 +93,8 @@ OF_ANOTHER_LAW: list[tuple[str, str, Claims, float]] = [
     ("every-fork-counts", "forks that did not end, a third of the unsafe", kinds.forks, 0.4),
     ("rollouts-without-shield", "what the shield stops is not unsafe", kinds.shield, 0.0),
     ("independent-rollouts", "seeds of short rollouts are taken", kinds.shield, 0.3),
+    ("rollouts-under-shield", "rollouts of a lower threshold", kinds.driven, 0.3),
+    ("every-driven-rollout-counts", "lost rollouts, a third", kinds.driven, 0.4),
     ("one-simulated-backup", "brakes are better in the simulator", kinds.shield, 0.3),
     ("same-labels-given-inputs", "labels are harder in use", partial(_weighted, kinds.sets), 0.3),
     ("fork-is-shielded-rollout", "forks begin a step too early", kinds.forks, 0.3),

@@ -18,6 +18,7 @@ from pacbound import (
     certify_false_alarms,
     certify_forks,
     certify_precision,
+    certify_rate,
     certify_recall,
     certify_replacement,
     certify_sets,
@@ -69,6 +70,17 @@ def safe_stopped(trials: int, count: int) -> bool:
     dangers = np.where(events(trials, count), HIGH, LOW)
     made = certify_false_alarms(dangers, unsafe=np.zeros(trials, bool), **ASKED)
     return made.threshold <= HIGH
+
+
+def pass_rate(trials: int, count: int, **asked: Any) -> bool:
+    """Events are rows that do not pass."""
+    passed = ~events(trials, count)
+    return certify_rate(passed, target=1 - XI, delta=DELTA, **asked).certified
+
+
+def driven(trials: int, count: int) -> bool:
+    """Events are rollouts under a shield that are unsafe."""
+    return pass_rate(trials, count, threshold=0.5)
 
 
 def forks(trials: int, count: int) -> bool:

@@ -37,7 +37,7 @@ def _all_are_tried(claims: Claims) -> Law:
     return law
 
 
-for name in ("sets", "abstention", "precision", "cascade", "differ", "replacement"):
+for name in ("sets", "abstention", "precision", "cascade", "differ", "replacement", "pass_rate"):
     pair("rows-unseen", what=f"number of rows of {name}")(_all_are_tried(getattr(kinds, name)))
 for name in ("shield", "among_unsafe", "safe_stopped", "forks"):
     pair("rollouts-unseen", what=f"number of rollouts of {name}")(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from operator import mul
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,27 +58,35 @@ def false_at_best(law: Sequence[Rows], claims: Mapping[str, Claims], rows: int) 
     seen = sorted({kind.seen for kind in law}, key=str)
     chances = [sum(kind.chance for kind in law if kind.seen == one) for one in seen]
     moments = [_Moments([kind for kind in law if kind.seen == one], rows) for one in seen]
-    tried = {name: [one for one in moments if one.test == name] for name in claims}
+    # How many rows of each look there are, at every moment, and whether a claim is false then.
+    counts = np.indices((rows + 1,) * len(seen)).reshape(len(seen), -1)
+    counts = counts[:, counts.sum(axis=0) <= rows]
+    holds = np.ones(counts.shape[1])
+    for name, claim in claims.items():
+        own = [place for place, one in enumerate(moments) if one.test == name]
+        table = _false([moments[place] for place in own], claim, rows)
+        holds *= 1 - table[tuple(counts[own])]
+    best = np.zeros((rows + 1,) * len(seen))
+    best[tuple(counts)] = 1 - holds
+    for total in range(rows - 1, -1, -1):
+        at = counts[:, counts.sum(axis=0) == total]
+        onward = np.zeros(at.shape[1])
+        for place, chance in enumerate(chances):
+            onward += chance * best[tuple(at + np.eye(len(seen), dtype=int)[:, [place]])]
+        best[tuple(at)] = np.maximum(best[tuple(at)], onward)
+    return float(best.flat[0])
 
-    @cache
-    def false(name: str, counts: tuple[int, ...]) -> float:
-        """The chance that the claim of a test is false, given how many rows of each look it has."""
-        parts = [one.laws[count] for one, count in zip(tried[name], counts, strict=True)]
-        law: Floats = reduce(convolve2d, parts)
-        return float(sum(law[n, : limit(claims[name], n) + 1].sum() for n in range(1, len(law))))
 
-    @cache
-    def best(counts: tuple[int, ...]) -> float:
-        holds = 1.0
-        for name in claims:
-            own = (n for n, one in zip(counts, moments, strict=True) if one.test == name)
-            holds *= 1 - false(name, tuple(own))
-        if sum(counts) == rows:
-            return 1 - holds
-        after = [(*counts[:i], n + 1, *counts[i + 1 :]) for i, n in enumerate(counts)]
-        return max(1 - holds, float(sum(map(mul, chances, map(best, after)))))
-
-    return best((0,) * len(seen))
+def _false(moments: Sequence[_Moments], claim: Claims, rows: int) -> Floats:
+    """The chance that a claim is false, by how many rows of each look its test has."""
+    found = np.zeros((rows + 1,) * len(moments))
+    for counts in product(range(rows + 1), repeat=len(moments)):
+        if 0 < sum(counts) <= rows:
+            parts = [one.laws[count] for one, count in zip(moments, counts, strict=True)]
+            law: Floats = reduce(convolve2d, parts)
+            sums = (law[n, : limit(claim, n) + 1].sum() for n in range(1, len(law)))
+            found[counts] = sum(sums)
+    return found
 
 
 class _Moments:
