@@ -141,7 +141,10 @@ def test_a_refused_design_ends_with_the_code_of_refusals(
 def test_bad_options_name_what_came_and_write_nothing(
     pacbound: Run, table: Path, change: tuple[str, str], message: str
 ) -> None:
-    done = pacbound("design", table, *COLUMNS, *CLAIM, *change, "-o", "cascade.json", code=2)
+    typed = [*COLUMNS, *CLAIM]
+    given = {**dict(zip(typed[::2], typed[1::2], strict=True)), change[0]: change[1]}
+    options = [word for pair in given.items() for word in pair]
+    done = pacbound("design", table, *options, "-o", "cascade.json", code=2)
     assert message in done.stderr
     assert not (table.parent / "cascade.json").exists()
 

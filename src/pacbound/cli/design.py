@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pacbound.cascade.design import CascadeDesign, design_cascade
+from pacbound.claims.cascade import CLAIM
 from pacbound.cli.delivery import (
     AboutOption,
     OutputOption,
@@ -77,7 +78,7 @@ def design(
     columns, so that `pacbound apply` finds them.
     """
     tables, options = rows.tables(files), {"fold": fold, "seed": seed, **rows.options()}
-    seed = seed_for(output, "cascade", tables, options)
+    seed = seed_for(output, CLAIM.kind, tables, options)
     with progress_bar("choosing") as progress:
         found = design_cascade(
             names(confidence),

@@ -18,7 +18,7 @@ import typer
 
 from pacbound.atomic_files import refuse_overwriting
 from pacbound.claims import CLAIMS, claim_of
-from pacbound.claims.bundle import CertificateBundle, certify_together
+from pacbound.claims.bundle import CLAIM, CertificateBundle, certify_together
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.claims.claim import certify
 from pacbound.claims.judge import certify_judge, labels_needed
@@ -277,7 +277,7 @@ def judge(
     """
     options = {**rows.options(), "about": about_of(about) or None}
     tables = rows.tables(files)
-    seed = seed_for(output, "bundle", tables, {**options, "quality": quality})
+    seed = seed_for(output, CLAIM.kind, tables, {**options, "quality": quality})
     options |= {} if seed is None else {"seed": seed}
     with progress_bar("counting") as progress:
         bundle = certify_judge(

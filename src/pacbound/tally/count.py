@@ -62,7 +62,7 @@ from pacbound.tally.draws import (
     Numbers,
     draw_slots,
     forecast,
-    require_all_told,
+    refuse_fresh_seed,
     require_some_kept,
 )
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
@@ -298,7 +298,8 @@ class Counting:
         drawn = self.drawn
         if drawn is not None and self.draw.fresh:
             drawn = replace(drawn, fresh=True)
-        require_all_told(drawn, graded, missing=self.question.lacks_labels(cells, counts))
+        if (drawn or graded) and self.question.lacks_labels(cells, counts):
+            refuse_fresh_seed(drawn, graded)
         return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids, graded)
 
 

@@ -703,13 +703,13 @@ def require_some_kept(drawn: Drawn, kept: int, *, weightless: bool) -> None:
     )
 
 
-def require_all_told(drawn: Drawn | None, graded: Graded | None, *, missing: bool) -> None:
-    """Raise if labels or grades are missing and the seed was drawn for this call: the next look
+def refuse_fresh_seed(drawn: Drawn | None, graded: Graded | None) -> None:
+    """Raise where labels or grades are missing, if the seed was drawn for this call: the next look
     must repeat the draw.
     """
     of_draw = drawn if drawn is not None and drawn.fresh else None
     fresh = of_draw or (graded if graded is not None and graded.fresh else None)
-    if missing and fresh is not None:
+    if fresh is not None:
         what = "labels" if graded is None else "grades"
         raise InvalidValueError(
             f"Some rows still lack their {what}, and rows are drawn or tossed for here: every look "

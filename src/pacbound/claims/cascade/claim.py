@@ -55,7 +55,7 @@ from pacbound.says import Says
 from pacbound.stats.arguments import exact_sum
 from pacbound.stats.binomial import bonferroni_level
 from pacbound.stats.paired import labels_needed_by_walk, paired_test_work
-from pacbound.tally.draws import require_all_told
+from pacbound.tally.draws import refuse_fresh_seed
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     CASCADE,
@@ -253,8 +253,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if evidence.scope != "top":
             shared = wishes["group_thresholds"] or "common"
         partial = missing or wishes["claim"] == "differ"
-        awaited = missing and wishes["claim"] == "loss"
-        require_all_told(evidence.drawn, evidence.graded, missing=awaited)
+        if evidence.seed is not None and missing and wishes["claim"] == "loss":
+            refuse_fresh_seed(evidence.drawn, evidence.graded)
         procedure = self._procedure(method, shared, partial=partial).name
         leaves = "leave-out" if small else "refuse"
         asked = {**wishes, "group_thresholds": shared, "small_groups": leaves}
