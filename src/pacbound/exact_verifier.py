@@ -2513,8 +2513,8 @@ ASSUMED_IDS = {
     ),
     "pass-rate/binomial/1": SAMPLE_IDS + "missing-did-not-pass",
     "pass-rate/under-shield/1": (
-        "rollouts-under-shield asked-beforehand driven-beforehand every-driven-rollout-counts "
-        "only-this-threshold shield-latches"
+        "independent-rows rollouts-under-shield asked-beforehand driven-beforehand "
+        "every-driven-rollout-counts only-this-threshold shield-latches"
     ),
     "recall/binomial/1": _STOPPED_IDS,
     "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-by-outcome", "looks-beforehand"),
@@ -2635,8 +2635,7 @@ forks-have-own-noise: Each fork is one simulation of the backup, with noise that
 fork-is-shielded-rollout: A rollout forks wherever the running maximum of its danger rises, with the
   observation that was read there, and the simulator behaves as the world does.
 rollouts-under-shield: The rollouts are of the policy with its shield on, at the threshold that is
-  named: independent draws from what will be met in use (rooms, starts, noise). Where a threshold
-  was chosen after an earlier drive, its rollouts are new.
+  named. Where a threshold was chosen after an earlier drive, its rollouts are new.
 every-driven-rollout-counts: Every rollout that was started is counted; one that was lost did not
   pass.
 driven-beforehand: The threshold and the number of rollouts were fixed before the first rollout.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.certificate.conftest import MAKERS, made
 
-from pacbound import calibrate, certify_abstention, certify_recall, certify_shield
+from pacbound import calibrate, certify_abstention, certify_rate, certify_recall, certify_shield
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.assumptions import (
     ASSUMED,
@@ -83,7 +83,8 @@ def test_beside_independent_clusters_no_rows_are_said_to_be_independent(
 ) -> None:
     for procedure in claim_of(kind).procedures.values():
         assumed = assumed_of_drawn(procedure.assumes, draw)
-        assert [name for name in assumed if "independent" in name] == ["independent-clusters"]
+        drawn = [name for name in assumed if "independent draws" in ASSUMED[name]]
+        assert drawn == ["independent-clusters"]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,7 @@ def test_beside_independent_clusters_no_rows_are_said_to_be_independent(
         (lambda: calibrate(SCORE, RIGHT, delta=0.5, edges="equal-mass"), "rows-unseen"),
         (lambda: calibrate(SCORE, RIGHT, clusters=CLUSTER, **HALF), "clusters-unseen"),
         (lambda: certify_abstention(SCORE, RIGHT, xi=0.5, delta=0.5), "rows-unseen"),
+        (lambda: certify_rate(RIGHT, groups=SITE, **AIM), "rows-by-group"),
         (lambda: certify_abstention(SCORE, RIGHT, groups=SITE, xi=0.5, delta=0.5), "rows-by-group"),
         (lambda: certify_recall(SCORE, RIGHT, **AIM), "stopped-by-outcome"),
         (

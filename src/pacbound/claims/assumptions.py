@@ -143,9 +143,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "that was read there, and the simulator behaves as the world does."
     ),
     "rollouts-under-shield": (
-        "The rollouts are of the policy with its shield on, at the threshold that is named: "
-        "independent draws from what will be met in use (rooms, starts, noise). Where a threshold "
-        "was chosen after an earlier drive, its rollouts are new."
+        "The rollouts are of the policy with its shield on, at the threshold that is named. Where "
+        "a threshold was chosen after an earlier drive, its rollouts are new."
     ),
     "every-driven-rollout-counts": (
         "Every rollout that was started is counted; one that was lost did not pass."

@@ -140,6 +140,7 @@ ROWS = ThresholdProcedure(
 DRIVEN = ThresholdProcedure(
     "pass-rate/under-shield/1",
     (
+        "independent-rows",
         "rollouts-under-shield",
         "asked-beforehand",
         "driven-beforehand",
