@@ -15,7 +15,6 @@ from pacbound.cascade import certified_cost as certified_cost
 from pacbound.cascade import design_cascade as design_cascade
 from pacbound.cascade import rows_to_label as rows_to_label
 from pacbound.claims.abstention import certify_abstention as certify_abstention
-from pacbound.claims.alarm_range import certify_alarm_range as certify_alarm_range
 from pacbound.claims.bundle import certify_together as certify_together
 from pacbound.claims.calibration import calibrate as calibrate
 from pacbound.claims.cascade import certify_cascade as certify_cascade

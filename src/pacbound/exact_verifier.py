@@ -1431,70 +1431,6 @@ def _allowed_rate(claim: Part) -> Decimal:
     return 1 - decimal(claim.rate("target"))
 
 
-# The procedures of ranges: that of the false alarms, that of the misses, and what is asked.
-RANGES = {
-    "alarm-range/union-bound/1": ("false-alarms/binomial/1", "recall/binomial/1", "target"),
-    "alarm-range/rollouts/1": ("false-alarms/rollouts/1", "shield/binomial/1", "missed"),
-}
-
-
-def check_alarm_range(claim: Part, report: Report) -> None:
-    """The thresholds from that of the false alarms up to that of the misses keep both rates."""
-    claim.only(
-        "kind procedure assumes certified n xi target missed rate delta shares drawn counts "
-        "allowed_false_alarms allowed_misses lowest highest"
-    )
-    alarms, misses, asked = RANGES[claim.get("procedure", str)]
-    if asked == "target":
-        rates: tuple[Any, ...] = (claim.value["missed"], claim.value["rate"])
-        missable = 1 - decimal(claim.rate("target"))
-    else:
-        rates, missable = (claim.value["target"],), decimal(claim.rate("missed", positive=False))
-        if claim.get("rate", str, type(None)) is not None:
-            _choice(claim, "rate", ("all", "among-unsafe"))
-        misses = misses if claim.value["rate"] != "among-unsafe" else "shield/among-unsafe/1"
-    if any(rate is not None for rate in rates):
-        raise UnreadableError(f"{claim.at('rate')} does not fit the procedure")
-    delta, n = _level(claim), claim.count("n", 1)
-    levels = _shared(claim)
-    tolerated, limits = decimal(claim.rate("xi", positive=False)), []
-    for name, kind, rate in (("false_alarms", alarms, tolerated), ("misses", misses, missable)):
-        counts = Histogram.of(claim.part("counts"), THRESHOLDS[kind])
-        require(counts.rows == n, claim.at("n"), f"the counts are of {counts.rows} rows")
-        key = f"allowed_{name}"
-        allowed, place = claim.get(key, int), claim.at(key)
-        _require_allowed(claim, counts, allowed, rate, levels[name], place)
-        limits.append((counts.limit(allowed), counts.refused))
-    (lowest, none), (highest, never) = limits
-    certified = lowest != none and highest != never and lowest <= highest
-    claim.equals("certified", certified)
-    claim.equals("lowest", written(lowest if certified else math.inf))
-    claim.equals("highest", written(highest if certified else -math.inf))
-    require(sum(levels.values()) <= delta * (1 + SURE), claim.at("shares"), "spend too much")
-    report.checked += ["how many may go wrong, both ends of the range, n"]
-    report.trusted += ["the counts of each cell"]
-
-
-def _shared(claim: Part) -> dict[str, Decimal]:
-    """The share of delta that each claim of a range has, rounded down as it is written."""
-    if claim.get("shares", dict, type(None)) is None:
-        weights = {"misses": 1.0, "false_alarms": 1.0}
-    else:
-        part = claim.part("shares")
-        part.only("misses false-alarms")
-        weights = {name.replace("-", "_"): part.get(name, float) for name in part.value}
-    if not all(0 < weight < math.inf for weight in weights.values()):
-        raise UnreadableError(f"{claim.at('shares')} holds a share that is not positive")
-    whole, found = sum(map(Fraction, weights.values())), {}
-    for name, weight in weights.items():
-        exact = as_written(claim.rate("delta")) * Fraction(weight) / whole
-        share = float(exact)
-        while as_written(share) > exact:
-            share = math.nextafter(share, 0.0)
-        found[name] = decimal(share)
-    return found
-
-
 def check_batch(claim: Part, report: Report) -> None:
     claim.only(
         "kind procedure assumes certified n delta xi tolerated scored key looks stop"
@@ -2277,7 +2213,6 @@ PROCEDURES: dict[str, str] = {
     "precision/rank-starts/1": "precision",
     "batch/credit/1": "batch",
     "batch/credit-two-looks/1": "batch",
-    **dict.fromkeys(RANGES, "alarm-range"),
     "bundle/union-bound/1": "bundle",
     "replacement/paired/1": "replacement",
     "cascade/declared-front/1": "cascade",
@@ -2296,7 +2231,6 @@ PROCEDURES: dict[str, str] = {
 COUNTED_ONCE = ("sets", "recall", "false-alarms", "shield", "pass-rate")
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
     **dict.fromkeys((*COUNTED_ONCE, "forks"), check_threshold),
-    "alarm-range": check_alarm_range,
     "calibration": check_calibration,
     "abstention": check_walk,
     "precision": check_walk,
@@ -2315,7 +2249,6 @@ COUNTED = {
     ),
     "forks": "kind procedure n xi delta start horizon group_thresholds small_groups scope tables",
     "false-alarms": "kind procedure n xi delta group_thresholds small_groups scope tables",
-    "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared left_out tables",
     "replacement": "kind procedure n xi delta group_verdicts small_groups looks scope tables",
@@ -2530,13 +2463,6 @@ ASSUMED_IDS = {
         "rollouts-unseen independent-rollouts asked-beforehand every-fork-counts "
         "forks-have-own-noise fork-is-shielded-rollout shield-latches"
     ),
-    "alarm-range/union-bound/1": (
-        f"{_ROWS_IDS} stopped-by-outcome compared-in-float64 claims-beforehand"
-    ),
-    "alarm-range/rollouts/1": (
-        f"{_SHIELD_IDS.replace(' asked-beforehand', '')} lost-rollouts-alarm "
-        "score-of-whole-rollout compared-in-float64 claims-beforehand"
-    ),
     **{name: _cascade_ids(name) for name, kind in PROCEDURES.items() if kind == "cascade"},
 }
 # What each procedure assumes, by the names that the page of procedures explains.
@@ -2590,7 +2516,6 @@ stopped-by-outcome-and-group: When to stop was fixed beforehand, or by a rule th
 clusters-unseen: The number of clusters was fixed beforehand, or by a rule that saw nothing of them.
 bins-beforehand: The bins were fixed without these rows, or begin and end at scores of these rows
   whose ranks were fixed beforehand, each of these scores a cell of its own.
-claims-beforehand: What is claimed, and how delta is shared, was fixed before any label was seen.
 every-row-counts: Every drawn row is counted.
 labels-where-models-differ: Labels are missing only where all predictions agree.
 labels-as-they-are: A label does not depend on whether, when or why it was asked for, and none was
@@ -2951,7 +2876,6 @@ def _require_drawn_among(claim: Part) -> None:
 # The outcomes whose rows are the trials of a procedure, where not every row is one.
 TRIALS_AMONG = {
     **{name: kind.of for name, kind in THRESHOLDS.items() if kind.of != "all"},
-    "alarm-range/union-bound/1": "negative positive",
 }
 
 
@@ -3033,7 +2957,7 @@ DRAWN = ("by", "each", "seed", "bound")
 ABOUT_GROUPS = ("group_thresholds", "group_verdicts", "small_groups")
 # What follows from counts, and is told, of a claim and of its tables.
 DECIDED = (
-    *("threshold", "thresholds", "lowest", "highest", "tolerated", "allowed", "passed"),
+    *("threshold", "thresholds", "tolerated", "allowed", "passed"),
     *("lower", "upper", "left_out"),
 )
 

@@ -91,11 +91,6 @@ VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
         {**SCORE, **RISK},
         {**DRAWN, "class": CLASS, "answers": {"positive": "u_back"}},
     ),
-    "alarm range": (
-        "certify_alarm_range",
-        {**SCORE, "target": 0.8, **RISK},
-        {"clusters": CLUSTERS, "weights": WEIGHTS, "answers": {"positive": "u_back"}},
-    ),
     "shield": (
         "certify_shield",
         {"score": "c", "unsafe": "u", **RISK},
@@ -164,7 +159,6 @@ MANY = (
     "precision, plain",
     "false alarms, plain",
     "false alarms, clusters",
-    "alarm range, plain",
     "shield, groups",
     "cascade, plain",
     "cascade, answers",
@@ -181,7 +175,6 @@ FEWER = (
     "calibration, coins",
     "recall, class",
     "precision, weights",
-    "alarm range, clusters",
     "cascade, coins",
     "cascade of three, coins",
     "replacement, clusters",

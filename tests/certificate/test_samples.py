@@ -15,7 +15,6 @@ from pacbound import (
     answer_batch,
     calibrate,
     certify_abstention,
-    certify_alarm_range,
     certify_cascade,
     certify_false_alarms,
     certify_recall,
@@ -53,9 +52,6 @@ VERBS: dict[str, Callable[..., Certificate]] = {
     "certify_abstention": partial(certify_abstention, SCORES, RIGHT, xi=0.1, delta=0.1),
     "certify_recall": partial(certify_recall, SCORES, RIGHT, target=0.9, delta=0.1),
     "certify_false_alarms": partial(certify_false_alarms, SCORES, RIGHT, xi=0.1, delta=0.1),
-    "certify_alarm_range": partial(
-        certify_alarm_range, SCORES, RIGHT, xi=0.1, target=0.9, delta=0.1
-    ),
     "certify_cascade": partial(certify_cascade, SCORES, TWO, TWO[:, 0], xi=0.1, delta=0.1),
     "certify_cascade, groups": partial(
         certify_cascade, SCORES, TWO, TWO[:, 0], groups=TWO[:, 0], xi=0.1, delta=0.1

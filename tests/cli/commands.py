@@ -27,10 +27,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "recall": (("recall", ROWS, *FLAGS, "--target", "0.9999", "--delta", "0.01"), 3),
     "precision": (("precision", ROWS, *FLAGS, "--target", "0.9999", "--delta", "0.01"), 3),
     "false-alarms": (("false-alarms", ROWS, *FLAGS, "--xi", "0.3", "--delta", "0.1"), 0),
-    "alarm-range": (
-        ("alarm-range", ROWS, *FLAGS, "--xi", "0.3", "--target", "0.7", "--delta", "0.1"),
-        0,
-    ),
     "shield": (
         ("shield", ROWS, "--score", "s", "--unsafe", "u", "--xi", "0.0001", "--delta", "0.01"),
         3,

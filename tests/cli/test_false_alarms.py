@@ -1,4 +1,4 @@
-"""`pacbound false-alarms`, alone and with the misses beside it, end to end."""
+"""`pacbound false-alarms`, end to end."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import certify_alarm_range, certify_false_alarms, load_certificate
+from pacbound import certify_false_alarms, load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -48,7 +48,6 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays_and_is_applie
     ("rows", "options", "what"),
     [
         ("s,y\n0.5,1\n", ("false-alarms",), "None of 1 rows is one that could raise a false alarm"),
-        ("s,y\n0.5,0\n", ("alarm-range", "--target", 0.8), "None of 1 rows is positive"),
     ],
 )
 def test_a_share_of_no_rows_at_all_is_bad_data(
@@ -61,37 +60,11 @@ def test_a_share_of_no_rows_at_all_is_bad_data(
     assert not (tmp_path / "f.json").exists()
 
 
-def test_both_claims_at_once_give_the_range(
-    pacbound: Run, table: Path, columns: tuple[np.ndarray, np.ndarray]
-) -> None:
-    done = pacbound("alarm-range", table, *ROWS, *CLAIM, "--target", 0.8, "-o", "r.json")
-    assert "Use any threshold from" in done.stdout
-    expected = certify_alarm_range(*columns, xi=0.1, target=0.8, delta=0.05)
-    assert load_certificate(table.parent / "r.json").claim_digest == expected.claim_digest
-    pacbound("verify", "r.json")
-    rate = ("--missed", 0.2, "--rate", "among-unsafe")
-    pacbound("alarm-range", table, *ROLLOUTS, *CLAIM, *rate, "-o", "s.json")
-    score, unsafe = columns
-    shield = certify_alarm_range(
-        score, unsafe=unsafe, xi=0.1, missed=0.2, rate="among-unsafe", delta=0.05
-    )
-    assert load_certificate(table.parent / "s.json").claim_digest == shield.claim_digest
-
-
-def test_an_empty_range_ends_with_3(pacbound: Run, table: Path) -> None:
-    tight = ("--xi", 0.02, "--target", 0.97, "--delta", 0.2, "-o", "r.json")
-    done = pacbound("alarm-range", table, *ROWS, *tight, code=3)
-    assert "\nNo threshold keeps both" in done.stdout
-    pacbound("verify", "r.json", code=3)
-
-
 @pytest.mark.parametrize(
     ("counted", "claim", "asked"),
     [
         (ROWS, "false-alarms", ()),
-        (ROWS, "alarm-range", ("--target", 0.8)),
         (ROLLOUTS, "false-alarms", ()),
-        (ROLLOUTS, "alarm-range", ("--missed", 0.2)),
     ],
 )
 def test_tallies_of_parts_make_the_claim_of_all_rows(
@@ -118,13 +91,10 @@ def test_tallies_of_parts_make_the_claim_of_all_rows(
     ("arguments", "message"),
     [
         (("false-alarms",), "positive is missing: pass it, or unsafe where rows are rollouts"),
-        (("alarm-range",), "positive is missing: pass it, or unsafe where rows are rollouts"),
         (
             ("false-alarms", "--positive", "y", "--unsafe", "y"),
             "positive and unsafe were both passed",
         ),
-        (("alarm-range", "--positive", "y", "--missed", 0.1), "For rows pass target"),
-        (("alarm-range", "--unsafe", "y", "--target", 0.9), "For rollouts pass missed"),
     ],
 )
 def test_bad_usage_ends_with_2(

@@ -129,12 +129,6 @@ def test_what_is_planned_for_is_the_kind_that_is_named(
     assert f"Plan for {subject}," in pacbound("plan", "pilot", pilot, *asked).stdout
 
 
-def test_a_kind_without_a_plan_is_refused(pacbound: Run, pilot: Path) -> None:
-    asked = ("--kind", "alarm-range", *RECALL, "--xi", 0.2, "--delta", 0.05, *QUICK)
-    done = pacbound("plan", "pilot", pilot, *asked, code=2)
-    assert "one of 'recall', 'false-alarms', 'precision'" in " ".join(done.stderr.split())
-
-
 def test_labels_have_their_cost(pacbound: Run, pilot: Path) -> None:
     done = pacbound("plan", "pilot", pilot, *SHIELD, *QUICK, "--label-cost", 0.25)
     assert "300.00" in done.stdout

@@ -37,14 +37,11 @@ from tests.kinds.random_rows import many
 
 from pacbound import (
     calibrate,
-    certify_alarm_range,
     certify_cascade,
     certify_forks,
     certify_recall,
-    certify_together,
     documents,
 )
-from pacbound.claims.alarm_range import AlarmRangeCertificate
 from pacbound.claims.assumptions import assumed_of_drawn
 from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.claims.tables import DRAWN
@@ -68,12 +65,12 @@ from pacbound.tally.tally import Tally
 
 FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
 LAYOUTS = """
-    abstention-groups-1 alarm-range-1 alarm-range-rollouts-1 batch-1 batch-two-looks-1
+    abstention-groups-1 batch-1 batch-two-looks-1
     batch-whole-ties-1 bundle-about-1 calibration-1 calibration-equal-mass-1 calibration-groups-1
     calibration-weights-1 cascade-front-two-models-1 cascade-no-loss-1 cascade-partial-refused-1
     cascade-groups-refused-1 false-alarms-1 recall-1 recall-looks-refused-1 shield-1
     shield-horizon-1 shield-clusters-per-row-1 shield-looks-refused-1
-    recall-clusters-1 alarm-range-clusters-1
+    recall-clusters-1
 """
 """A small certificate of each layout."""
 
@@ -204,43 +201,6 @@ def test_a_threshold_one_float_up_is_found_by_both() -> None:
     assert said_by_verifier(moved)
     assert said_by_package(moved)
     assert not said_by_verifier(document)
-
-
-def _range(score_seed: int, **rows: Any) -> AlarmRangeCertificate:
-    rng = np.random.default_rng(score_seed)
-    positive = np.arange(500) % 3 == 0
-    score = np.clip(positive * 0.4 + rng.random(500) * 0.6, 0, 1)
-    return certify_alarm_range(score, positive, target=0.8, xi=0.3, delta=0.1, **rows)
-
-
-def test_a_range_glued_from_two_scores_is_found_by_both() -> None:
-    one, two = _written(_range(1)), _written(_range(2))
-    for document in (one, two):
-        assert not said_by_verifier(document)
-        assert not said_by_package(document)
-    # The counts are there once, so that only an end or what is allowed can be glued.
-    claim = one["claim"]
-    claim["highest"] = two["claim"]["highest"]
-    assert said_by_verifier(mended(one))
-    assert said_by_package(one)
-
-
-def test_a_range_of_rows_that_are_rollouts_is_found_by_both() -> None:
-    document = _written(_range(1))
-    for key, value in (("missed", 0.2), ("rate", "all"), ("target", None)):
-        forged = changed(document, ("claim", key), value)
-        assert said_by_verifier(forged)
-        assert said_by_package(forged)
-
-
-def test_a_range_inside_a_bundle_is_verified_by_both() -> None:
-    bundle = certify_together({"range": lambda delta: _range(1), "other": _calibration}, delta=0.2)
-    document = _written(bundle)
-    assert not said_by_verifier(document)
-    assert not said_by_package(document)
-    document["claim"]["claims"]["range"]["lowest"] = 0.0
-    assert said_by_verifier(mended(document))
-    assert said_by_package(document)
 
 
 def _calibration(delta: float) -> Certificate:

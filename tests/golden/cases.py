@@ -20,7 +20,6 @@ from pacbound import (
     calibrate,
     certified_cost,
     certify_abstention,
-    certify_alarm_range,
     certify_cascade,
     certify_false_alarms,
     certify_recall,
@@ -178,9 +177,6 @@ CASES: dict[str, Callable[[], Certificate]] = {
     "recall-refused": partial(_recalled, target=0.9999),
     "false-alarms": _alarmed,
     "false-alarms-refused": partial(_alarmed, xi=0.0001),
-    "alarm-range": lambda: certify_alarm_range(
-        images().shoe_score, images().shoes, target=0.9, xi=0.1, delta=0.02
-    ),
     "cascade-exact": _cascaded,
     "cascade-no-loss": partial(_cascaded, xi=0.0),
     "cascade-no-labels": partial(_cascaded, label=None),

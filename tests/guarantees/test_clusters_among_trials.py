@@ -15,10 +15,10 @@ import pytest
 from scipy.special import bdtrc
 
 from pacbound import (
-    certify_alarm_range,
     certify_false_alarms,
     certify_recall,
     certify_shield,
+    certify_together,
 )
 from pacbound.stats.binomial import binomial_upper
 from pacbound.tally import draws
@@ -265,7 +265,15 @@ def _is_below(threshold: float, score: float) -> bool:
     return score < threshold
 
 
-def test_both_ends_of_an_alarm_range_hold_for_the_clusters_that_have_such_rows(
+def _both(*, target: float, xi: float, delta: float, **columns: Any) -> Any:
+    claims: dict[str, Any] = {
+        "misses": partial(certify_recall, **columns, target=target),
+        "false-alarms": partial(certify_false_alarms, **columns, xi=xi),
+    }
+    return certify_together(claims, delta=delta)
+
+
+def test_both_claims_about_a_score_hold_for_the_clusters_that_have_such_rows(
     certified: Callable[..., Any],
 ) -> None:
     law: Law = [
@@ -275,11 +283,9 @@ def test_both_ends_of_an_alarm_range_hold_for_the_clusters_that_have_such_rows(
     ]
     target, xi, delta, wrong = 0.75, 0.35, 0.4, 0.0
     for chance, cohort in _cohorts(_given(law, None, positive=True), 12):
-        made = certified(
-            cohort, certify_alarm_range, positive=True, target=target, xi=xi, delta=delta
-        )
-        if made.certified:
-            low, high = made.lowest, made.highest
+        made = certified(cohort, _both, positive=True, target=target, xi=xi, delta=delta)
+        if made.thresholds is not None:
+            low, high = made.thresholds
             missed = _per_cluster(law, partial(_is_below, high), positive=True)
             alarms = 1 - _per_cluster(law, partial(_is_below, low), positive=False)
             wrong += chance * (missed > 1 - Fraction(target) or alarms > Fraction(xi))

@@ -11,7 +11,6 @@ from tests.kinds.shield import shield_tally
 
 from pacbound import (
     Certificate,
-    certify_alarm_range,
     certify_false_alarms,
     certify_shield,
 )
@@ -28,15 +27,12 @@ def _random(rng: np.random.Generator) -> Certificate:
     ]
     draw = draws[int(rng.integers(3))]
     asked: dict[str, Any] = {"xi": rate(rng), "delta": level(rng)}
-    kind = int(rng.integers(4))
+    kind = int(rng.integers(3))
     try:
         if kind == 0:
             return certify_shield(**columns, **asked, **draw, rate="among-unsafe")
         if kind == 1:
             return certify_false_alarms(**columns, **asked, **draw)
-        if kind == 2:
-            both = {"score": columns["score"], "positive": columns["unsafe"]}
-            return certify_alarm_range(**both, **asked, **draw, target=0.8)
         return certify_shield(**columns, **asked, **draw)
     except InvalidValueError:
         # A bound may leave nothing to certify.

@@ -14,7 +14,7 @@ from pacbound import (
     Monitor,
     answer_batch,
     calibrate,
-    certify_alarm_range,
+    certify_false_alarms,
     certify_recall,
     certify_shield,
     certify_together,
@@ -139,7 +139,11 @@ def test_a_state_with_another_promise_inside_is_refused_even_with_its_digest(
 
 def test_both_claims_of_a_range_are_watched() -> None:
     score, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
-    both = certify_alarm_range(score, positive, xi=0.05, target=0.95, delta=0.02)
+    claims: dict[str, Any] = {
+        "misses": partial(certify_recall, score, positive, target=0.95),
+        "false-alarms": partial(certify_false_alarms, score, positive, xi=0.05),
+    }
+    both = certify_together(claims, delta=0.02)
     monitor = BundleMonitor(both, delta=1e-3)
     rung = monitor.update({"false-alarms": {"score": [0.5] * 50, "positive": [False] * 50}})
     assert rung.keys() == {"false-alarms"}

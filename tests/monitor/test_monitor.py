@@ -21,9 +21,9 @@ from pacbound.monitor import Alarm
 
 
 def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> None:
-    # A batch is about records that are all there; a bundle and a range hold certificates of other
+    # A batch is about records that are all there; a bundle holds certificates of other
     # kinds.
-    rest = {"batch", "bundle", "alarm-range"}
+    rest = {"batch", "bundle"}
     watched = set(KINDS) - rest - {"sets"}
     assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping", "graded"}
 
@@ -259,7 +259,6 @@ def test_a_refusal_is_not_monitored() -> None:
     [
         ("batch", "A batch certificate is not monitored: it is about records that are all there"),
         ("bundle", "A bundle certificate is not monitored: its claims are watched together by Bu"),
-        ("alarm-range", "An alarm-range certificate is not monitored: its two claims"),
     ],
 )
 def test_what_is_not_watched_is_refused_with_what_to_do(name: str, why: str) -> None:

@@ -20,7 +20,6 @@ from pacbound import (
     binomial_upper,
     calibrate,
     certify_abstention,
-    certify_alarm_range,
     certify_cascade,
     certify_false_alarms,
     certify_recall,
@@ -190,9 +189,6 @@ CLAIMS: dict[str, Callable[[float], Any]] = {
     "abstention": lambda delta: certify_abstention([0.5], [True], xi=0.1, delta=delta),
     "recall": lambda delta: certify_recall([0.5], [True], target=0.9, delta=delta),
     "false alarms": lambda delta: certify_false_alarms([0.5], [True], xi=0.1, delta=delta),
-    "alarm range": lambda delta: certify_alarm_range(
-        [0.5], [True], target=0.9, xi=0.1, delta=delta
-    ),
     "shield": lambda delta: certify_shield([0.5], [True], xi=0.1, delta=delta),
     "cascade": lambda delta: certify_cascade([0.5], [[1, 1]], [1], xi=0.1, delta=delta),
     "together": lambda delta: certify_together(

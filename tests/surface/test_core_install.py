@@ -96,9 +96,9 @@ assert pacbound.load_certificate("saved.json").flags([0.95, 0.1]).tolist() == [T
 """,
     "false alarms": """
 scores, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
-both = pacbound.certify_alarm_range(scores, positive, xi=0.05, target=0.95, delta=0.05)
-both.save("saved.json")
-assert pacbound.load_certificate("saved.json").false_alarms.flags([0.95, 0.1]).tolist() == [1, 0]
+certificate = pacbound.certify_false_alarms(scores, positive, xi=0.05, delta=0.05)
+certificate.save("saved.json")
+assert pacbound.load_certificate("saved.json").flags([0.95, 0.1]).tolist() == [1, 0]
 """,
     "shield": """
 scores, unsafe = [0.9] * 50 + [0.1] * 950, [True] * 50 + [False] * 950

@@ -46,7 +46,6 @@ PACKAGES = (
     "pacbound.cascade",
     "pacbound.monitor",
     "pacbound.planning",
-    "pacbound.claims.alarm_range",
     "pacbound.claims.false_alarms",
     "pacbound.claims.recall",
     "pacbound.claims.sets",

@@ -13,7 +13,6 @@ import pytest
 
 from pacbound import (
     Tally,
-    certify_alarm_range,
     certify_false_alarms,
     certify_precision,
     certify_recall,
@@ -76,7 +75,6 @@ def test_verbs_draw_among_their_trials() -> None:
     made = {
         "positive": certify_recall(**COLUMNS, **TARGET),
         "negative": certify_false_alarms(**COLUMNS, **XI),
-        "negative and one positive": certify_alarm_range(**COLUMNS, target=0.7, **XI),
     }
     for what, certificate in made.items():
         assert f"one {what} row from each cluster that has any" in certificate.summary()
@@ -87,7 +85,6 @@ def test_verbs_draw_among_their_trials() -> None:
     assert unsafe.draw.among == (("unsafe", int(POSITIVE.sum())),)
     for one in (
         certify_shield(**rollouts),
-        certify_alarm_range(**rollouts, missed=0.3),
         certify_precision(**COLUMNS, target=0.3, delta=0.1),
     ):
         assert one.draw is not None
@@ -101,8 +98,6 @@ def test_the_claim_names_its_law_and_its_stopping_rule() -> None:
     assumed = recall.claim()["assumes"]
     assert "stopped-by-clusters" in assumed
     assert "claim-per-cluster-with-trials" in assumed
-    both = certify_alarm_range(**COLUMNS, target=0.7, **XI).claim()["assumes"]
-    assert "clusters-unseen" in both
     first = Tally.count("recall", **COLUMNS, among="all")
     assert "clusters-unseen" in certify_recall(data=first, **TARGET).claim()["assumes"]
 
@@ -126,8 +121,6 @@ def test_a_claim_refuses_rows_that_were_drawn_among_those_of_another_outcome() -
         certify_false_alarms(data=positives, **XI)
     with pytest.raises(InvalidValueError, match="count again, with among='all'"):
         certify_precision(data=positives, target=0.3, delta=0.1)
-    with pytest.raises(InvalidValueError, match=r"with among=\['negative', 'positive'\]"):
-        certify_alarm_range(data=positives, target=0.7, **XI)
     both = Tally.count("recall", **COLUMNS, among=["positive", "negative"])
     assert certify_recall(data=both, **TARGET).threshold == (
         certify_recall(data=positives, **TARGET).threshold

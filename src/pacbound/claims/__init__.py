@@ -28,9 +28,6 @@ CLAIMS: dict[str, ClaimLine] = {
     "false-alarms": ClaimLine(
         "false-alarms", "The score at which to flag: few negatives are flagged."
     ),
-    "alarm-range": ClaimLine(
-        "alarm-range", "The scores that miss few positives and flag few negatives."
-    ),
     "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
     "pass-rate": ClaimLine("rate", "That enough of all rows pass, whatever passing means."),
     "forks": ClaimLine("forks", "The danger at which to brake, from rollouts that were forked."),
@@ -58,8 +55,8 @@ def claims_of(question: str) -> list[str]:
 
     Examples
     --------
-    >>> claims_of("recall")[:3]
-    ['recall', 'false-alarms', 'alarm-range']
+    >>> claims_of("recall")[:2]
+    ['recall', 'false-alarms']
     """
     counted = {kind: [one.kind for one in claim_of(kind).questions] for kind in CLAIMS}
     found = [kind for kind, questions in counted.items() if question in questions]

@@ -60,9 +60,6 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "The bins were fixed without these rows, or begin and end at scores of these rows whose "
         "ranks were fixed beforehand, each of these scores a cell of its own."
     ),
-    "claims-beforehand": (
-        "What is claimed, and how delta is shared, was fixed before any label was seen."
-    ),
     "every-row-counts": "Every drawn row is counted.",
     "labels-where-models-differ": "Labels are missing only where all predictions agree.",
     "labels-as-they-are": (

@@ -281,7 +281,7 @@ def certify_false_alarms(  # noqa: PLR0913
     when to stop labelling is allowed that sees nothing of a row but whether it is negative, and its
     group where groups do not overlap. What is certified is `xi`; the share of positives that is
     found is not. This does not claim safety: nothing is said about positives that raise no alarm,
-    and `Shield` does not take the certificate. `certify_alarm_range` certifies both at once.
+    and `Shield` does not take the certificate. `certify_together` certifies both at once.
 
     With `unsafe` in place of `positive`, rows are rollouts of a policy without its shield: at most
     a share `xi` of the rollouts that are safe without it is stopped by a shield with this

@@ -23,7 +23,6 @@ from pacbound.figure import (
     Look,
     Mark,
     Panel,
-    Range,
     Steps,
     Upright,
 )
@@ -116,74 +115,6 @@ def share_by_threshold(
         panels.append(Panel(y, marks, _BELOW if number else 1.0))
     columns = [Column("Threshold", places, "exact"), *(_sorted(curve, order) for curve in curves)]
     return Figure(title, caption, x, panels, columns, _reached(places, limit))
-
-
-def rates_by_threshold(
-    thresholds: Any,
-    rates: Sequence[Rate],
-    *,
-    title: str,
-    caption: str,
-    certified: Range | None = None,
-    across: str = "Threshold",
-) -> Figure:
-    """Two rates by threshold, each with the level that it may reach, and the certified range.
-
-    Parameters
-    ----------
-    thresholds
-        The scores that occur, in either order.
-    rates
-        False alarms and misses at each threshold, with the levels that are allowed.
-    title, caption, across
-        As for `share_by_threshold`.
-    certified
-        The thresholds at which both levels hold: `Range(0.2, 0.4, "certified", "0.2 to 0.4")`;
-        None for a refusal.
-
-    Returns
-    -------
-    Figure
-        Both rates in one panel, and the numbers at each threshold.
-
-    Examples
-    --------
-    >>> alarms = Rate(Curve("negatives with an alarm", [1.0, 0.2, 0.0]), Named(0.1, "xi 0.1"))
-    >>> misses = Rate(Curve("positives missed", [0.0, 0.0, 0.3]), Named(0.05, "misses 0.05"))
-    >>> figure = rates_by_threshold(
-    ...     [0.1, 0.5, 0.9],
-    ...     [alarms, misses],
-    ...     title="False alarms and misses by threshold",
-    ...     caption="No range is certified.",
-    ... )
-    >>> [mark.name for mark in figure.legend][:2]
-    ['negatives with an alarm, as seen (no guarantee)', 'xi 0.1']
-    """
-    order = np.argsort(np.asarray(thresholds, dtype=np.float64), kind="stable")
-    places = np.asarray(thresholds, dtype=np.float64)[order]
-    top = min(1.0, _TIMES_BOTH * max(rate.allowed.value for rate in rates))
-    low = np.ones(places.size, dtype=bool)
-    marks: list[Mark] = [] if certified is None else [certified]
-    lines = []
-    looks: tuple[Look, ...] = ("seen", "other")
-    for rate, look in zip(rates, looks, strict=True):
-        line = _line(places, rate.curve.heights[order], rate.curve.name, look)
-        marks += [] if np.isnan(line.y).all() else [line]
-        marks.append(Level(rate.allowed.value, look, rate.allowed.name))
-        lines.append(line)
-        low &= ~(rate.curve.heights[order] > top)
-    if not low.any():
-        top = 1.0
-    ends = () if certified is None else (certified.low, certified.high)
-    x = _axis_over(places, low, ends, across)
-    levels = [rate.allowed.value for rate in rates]
-    panel = Panel(_heights_in_sight("Share", lines, x, (0.0, top), levels), marks)
-    columns = [
-        Column("Threshold", places, "exact"),
-        *(_sorted(rate.curve, order) for rate in rates),
-    ]
-    kept = [place for end in ends for place in _reached(places, Named(end, ""))]
-    return Figure(title, caption, x, [panel], columns, kept)
 
 
 def rate_by_coverage(

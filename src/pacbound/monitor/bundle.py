@@ -43,8 +43,7 @@ class BundleMonitor(SavedMonitor):
     Parameters
     ----------
     certificate
-        A `CertificateBundle`, or an `AlarmRangeCertificate`, whose claims are "misses" and
-        "false-alarms".
+        A `CertificateBundle`.
     delta
         The chance that any alarm ever rings although all claims hold. It is shared out equally.
     false_alarms
@@ -217,8 +216,8 @@ def _sorted_out(certificate: Any) -> tuple[dict[str, Certificate], dict[str, str
     """The claims that can be watched, and why the others cannot."""
     if not isinstance(certificate, Certificate) or not certificate.inside:
         raise InvalidTypeError(
-            f"certificate is of type {type(certificate).__name__}: expected a CertificateBundle or "
-            "an AlarmRangeCertificate. Monitor watches over a single claim."
+            f"certificate is of type {type(certificate).__name__}: expected a CertificateBundle. "
+            "Monitor watches over a single claim."
         )
     certificate.require_verified()
     watched: dict[str, Certificate] = {}

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from pacbound.claims.abstention import AbstentionCertificate
-from pacbound.claims.alarm_range import AlarmRangeCertificate
 from pacbound.claims.false_alarms import FalseAlarmCertificate
 from pacbound.claims.recall import RecallCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -88,7 +87,7 @@ class RecallDisplay(Display):
 
 class AlarmDisplay(Display):
     """The share of the negatives that raises an alarm against the threshold, and the share that is
-    allowed; for a range, the share that is missed beside it, and the certified thresholds shaded.
+    allowed; and the certified threshold.
 
     The curves are descriptive: they are what was seen in the rows that certified, and no point of
     them is certified. At the certified thresholds what is certified are the dashed lines, not the
@@ -114,7 +113,7 @@ class AlarmDisplay(Display):
     @classmethod
     def from_certificate(
         cls,
-        certificate: FalseAlarmCertificate | AlarmRangeCertificate,
+        certificate: FalseAlarmCertificate,
         *,
         group: Any = None,
         ax: Axes | None = None,
@@ -124,7 +123,7 @@ class AlarmDisplay(Display):
         Parameters
         ----------
         certificate
-            As `certify_false_alarms` or `certify_alarm_range` gives it.
+            As `certify_false_alarms` gives it.
         group
             The group to draw, if the certificate is for groups.
         ax
@@ -138,21 +137,20 @@ class AlarmDisplay(Display):
         Raises
         ------
         InvalidTypeError
-            If `certificate` is neither.
+            If `certificate` is another one.
         InvalidValueError
             If there is no such group.
 
         Examples
         --------
-        >>> from pacbound import certify_alarm_range
+        >>> from pacbound import certify_false_alarms
         >>> scores, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
-        >>> both = certify_alarm_range(scores, positive, xi=0.05, target=0.95, delta=0.02)
-        >>> AlarmDisplay.from_certificate(both).figure.legend[0].name
-        'certified: 0.1001 to 0.8999'
+        >>> alarms = certify_false_alarms(scores, positive, xi=0.05, delta=0.02)
+        >>> len(AlarmDisplay.from_certificate(alarms).figure.panels) > 0
+        True
         """
-        kinds = (FalseAlarmCertificate, AlarmRangeCertificate)
-        expected = "what certify_false_alarms or certify_alarm_range gives"
-        return cls(figure_of(certificate, kinds, expected, group)).plot(ax)
+        expected = "what certify_false_alarms gives"
+        return cls(figure_of(certificate, FalseAlarmCertificate, expected, group)).plot(ax)
 
 
 class RiskCoverageDisplay(Display):

@@ -171,7 +171,7 @@ class Tally:
         among
             With `clusters`: the outcome of which one row is drawn from each cluster that has any,
             or a list of outcomes; all other rows are counted. "positive" for recall, and if left
-            out; "negative" for false alarms; both for an alarm range; "all" for precision and all
+            out; "negative" for false alarms; both for either; "all" for precision and all
             other questions: one row is then drawn before labels are looked at. For rollouts "safe"
             or "unsafe", and "all" if left out.
         **given

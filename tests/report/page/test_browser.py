@@ -138,7 +138,7 @@ def many_figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with figures of every kind, of large counts and costs too."""
     path = tmp_path_factory.mktemp("figures") / "report.html"
     names = (
-        "abstention-groups-1 alarm-range-rollouts-1 batch-1 calibration-weights-1 "
+        "abstention-groups-1 false-alarms-rollouts-1 batch-1 calibration-weights-1 "
         "cascade-groups-common-paths-exact-1 cascade-front-refused-1 cascade-partial-refused-1"
     )
     frozen = [FROZEN / f"{name}.json" for name in names.split()]
