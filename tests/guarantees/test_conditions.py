@@ -19,7 +19,7 @@ for module in sorted((Path(__file__).parent / "conditions").glob("*.py")):
     import_module(f"tests.guarantees.conditions.{module.stem}")
 
 # Those of kinds that are on their way out.
-LEAVING = {"graded-by-coins", "claims-beforehand"}
+LEAVING = {"graded-by-coins"}
 SHORT, LONG = 30, 60
 each = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.conditions[0]}: {pair.what}")
 
