@@ -67,17 +67,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         0,
     ),
-    "label": (
-        (
-            *("label", ROWS, *MODELS, "--session", "session.json", "--xi", "0.0001"),
-            *("--delta", "0.001", "--ask", "ask.csv"),
-        ),
-        3,
-    ),
     "batch": (
         (
             *("batch", ROWS, "--confidence", "c1", "--prediction", "small", "--xi", "0.2"),
-            *("--delta", "0.1", "--ask", "ask.csv", "--state", "batch.state"),
+            *("--delta", "0.1", "--ask", "ask.csv", "--answers", "night.jsonl"),
         ),
         0,
     ),

@@ -29,8 +29,6 @@ CERTIFY = {
     "shield": "shield rows.csv --score c --unsafe bad --xi 0.3 --delta 0.05",
     "design": "design rows.csv --confidence c,d --prediction fast,slow --label y --costs 1,9 "
     "--last slow --xi 0.3 --delta 0.05",
-    "label": "label rows.csv --confidence c --prediction fast,slow --label y --session s.json "
-    "--xi 0.2 --delta 0.05",
     "certify": "certify shield tally.json --xi 0.3 --delta 0.05",
 }
 REFUSED = {
@@ -107,16 +105,19 @@ def test_what_cannot_be_said_is_bad_input_and_nothing_is_written(
 
 
 def test_a_batch_says_what_it_is_about_when_it_is_done(pacbound: Run, tmp_path: Path) -> None:
-    begin = "batch rows.csv --confidence c --prediction fast --xi 0.3 --delta 0.1 --seed 0"
+    begin = "batch rows.csv --confidence c --prediction fast --xi 0.3 --delta 0.1"
     pacbound(*begin.split(), "--ask", "ask.csv")
-    for asked in ("ask.csv", "rest.csv"):
+    for asked, more in (("ask.csv", "rest.csv"), ("rest.csv", "none.csv")):
         head, *lines = (tmp_path / asked).read_text().splitlines()
         place = head.split(",").index("slow")
-        answered = [f"{line},{line.split(',')[place]}" for line in lines]
-        (tmp_path / asked).write_text("\n".join([f"{head},answer", *answered]) + "\n")
-        rest = ("--ask", "rest.csv", "-o", "all.csv", "--certificate", "b.json")
+        answered = [
+            ",".join([*cells[:-2], cells[place], cells[-1]])
+            for cells in (line.split(",") for line in lines)
+        ]
+        (tmp_path / asked).write_text("\n".join([head, *answered]) + "\n")
+        rest = ("--ask", more, "-o", "all.csv", "--certificate", "b.json")
         done = json.loads(
-            pacbound("batch", "rows.csv", "--answers", asked, *rest, *SAID, "--json").stdout
+            pacbound("batch", "rows.csv", "--take", asked, *rest, *SAID, "--json").stdout
         )
         if done["done"]:
             break

@@ -217,11 +217,14 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
              "--sizes", "200,400", "--draws", 10, *GERMAN)  # fmt: skip
     batch = ("batch", "bare.csv", *GERMAN)
     pacbound(*batch, "--confidence", "c", "--prediction", "p", "--xi", 0.2, "--delta", 0.1,
-             "--seed", 0, "--ask", "first.csv")  # fmt: skip
+             "--ask", "first.csv")  # fmt: skip
     header, *asked = (folder / "first.csv").read_text().splitlines()
-    assert header == "c;p;q;pac_id"
-    answers = [f"{line};{SLOW[int(line.split(';')[3])]}" for line in asked]
-    (folder / "first.csv").write_text("\n".join([f"{header};answer", *answers]) + "\n")
-    pacbound(*batch, "--answers", "first.csv", "--ask", "second.csv", "-o", "all.csv")
+    assert header == "q;expert_answer;pac_id"
+    numbers = [int(line.split(";")[2].partition("-")[0]) for line in asked]
+    answers = [
+        line.replace(";;", f";{SLOW[row]};") for line, row in zip(asked, numbers, strict=True)
+    ]
+    (folder / "first.csv").write_text("\n".join([header, *answers]) + "\n")
+    pacbound(*batch, "--take", "first.csv", "--ask", "second.csv", "-o", "all.csv")
     pacbound("design", "rows.csv", "--confidence", "c,c", "--prediction", "p,q", "--label", "y",
              "--costs", "1,9", "--xi", 0.1, "--delta", 0.05, *GERMAN)  # fmt: skip

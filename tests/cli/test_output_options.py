@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tests.cli.commands import COMMANDS, MODELS, ROWS, roles, write_folder
+from tests.cli.commands import COMMANDS, ROWS, roles, write_folder
 from typer.models import ArgumentInfo
 
 from pacbound import Tally, calibrate
@@ -242,22 +242,15 @@ def test_files_that_claims_declare_are_not_replaced(
 def test_files_that_a_batch_names_itself_are_not_replaced(
     pacbound: Run, made: Path, tmp_path: Path
 ) -> None:
-    """The state is beside the table, and the certificate beside the output, if none is named."""
+    """The answers are beside the table, the certificate beside the output, if none is named."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     begin = ("batch", ROWS, "--confidence", "c1", "--prediction", "small", "--xi", 0.2)
     begun = (*begin, "--delta", 0.1)
-    done = pacbound(*begun, "--ask", f"{ROWS}.batch", code=2)
-    assert f"{ROWS}.batch is written as the state" in done.stderr
+    done = pacbound(*begun, "--ask", f"{ROWS}.answers.jsonl", code=2)
+    assert f"{ROWS}.answers.jsonl is written as the answers" in done.stderr
     done = pacbound(*begun, "--ask", "all.certificate.json", "-o", "all.csv", code=2)
     assert "all.certificate.json is written as the rows to ask about" in done.stderr
-    assert not (tmp_path / f"{ROWS}.batch").exists()
-
-
-def test_a_lock_is_not_replaced(pacbound: Run, made: Path, tmp_path: Path) -> None:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    label = ("label", ROWS, *MODELS, "--session", "s.json", "--xi", 0.1, "--delta", 0.1)
-    done = pacbound(*label, "-o", "s.json.lock", code=2)
-    assert "s.json.lock is read as the lock of --session" in done.stderr
+    assert not (tmp_path / f"{ROWS}.answers.jsonl").exists()
 
 
 def test_two_outputs_may_both_go_nowhere(pacbound: Run, made: Path, tmp_path: Path) -> None:

@@ -129,7 +129,16 @@ def batch(
     fixed = _completed(given, target, take or ())
     tables, goes_to = rows.tables(files), certificate or _beside(output)
     notation, columns = rows.notation(), {name: str(fixed[name]) for name in _FIXED[:2]}
-    stored = _columns_of(tables, target, notation)
+    refuse_overwriting(
+        {
+            "the answers": target,
+            "the rows to ask about": ask,
+            "the output": output,
+            "the certificate": goes_to,
+        },
+        {"the rows": tables},
+    )
+    stored = _columns_of(tables, notation)
     with progress_bar("reading") as progress:
         options = {**rows.options(), "progress": progress}
         reading = ReadingOptions.of(options, tables, ("classes", "missing"), "a batch")
@@ -203,10 +212,9 @@ def _completed(given: Mapping[str, Any], target: Path, take: Sequence[Path]) -> 
     return options
 
 
-def _columns_of(tables: list[str], target: Path, notation: Notation) -> list[str]:
+def _columns_of(tables: list[str], notation: Notation) -> list[str]:
     """The columns of the table, none of which may be taken for one that is filled in."""
     opened = open_tables(tables, notation)
-    refuse_overwriting({"the answers": target}, {"the rows": [table.path for table in opened]})
     for table in opened:
         refuse_reserved(table.columns, table.path)
     return list(opened[0].columns)

@@ -110,8 +110,8 @@ def _recount(
     """What to count again; nothing that reads tables is loaded where there is nothing."""
     if not data:
         if column or answers is not None:
-            named = "--column" if column else "--answers"
-            raise InvalidTypeError(f"{named} is about the rows of --data: pass the file, too.")
+            said = "--column names a column" if column else "--answers answers the rows"
+            raise InvalidTypeError(f"{said} of --data: pass the file, too.")
         return None
     if certificates != 1:
         raise InvalidTypeError(
