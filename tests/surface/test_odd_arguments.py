@@ -182,7 +182,7 @@ OPTIONAL = ("correct", "positive", "unsafe", "predictions", "labels", "delta", "
 
 INTERNAL = (
     *("claim", "claimed", "counted", "from_claim", "from_front", "recomputed"),
-    *("go_on_from", "leave_out", "of", "update_rows"),
+    *("go_on_from", "leave_out", "of", "take_drawn", "update_rows"),
 )
 """Methods by which the package speaks to itself."""
 

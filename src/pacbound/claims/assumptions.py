@@ -323,9 +323,7 @@ _AMONG_ONE: Final = dict.fromkeys(
 
 
 def assumed_of_groups(ids: Iterable[str], scope: Scope) -> tuple[str, ...]:
-    """The names of what is assumed, where tables are of these groups, or of all rows."""
-    if scope == "top":
-        return tuple(ids)
+    """The names of what is assumed, where tables are of these groups."""
     instead = _OF_THE_SAME_ROWS if scope in OVERLAPPING else _WITH_GROUPS
     return (*(instead.get(name, name) for name in ids), "groups-beforehand")
 

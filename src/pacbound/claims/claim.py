@@ -168,7 +168,7 @@ class Claim(ABC, Generic[C]):
         """The names of what is assumed of the rows that were counted: `ids`, and what groups, a
         draw and grades change of them.
         """
-        ids = assumed_of_groups(ids, scope)
+        ids = tuple(ids) if scope == "top" else assumed_of_groups(ids, scope)
         ids = ids if drawn is None else assumed_of_drawn(ids, drawn, self.act)
         return ids if graded is None else (*ids, BY_COINS)
 
