@@ -51,8 +51,6 @@ class AskedForm(Form):
 
     # What the command line reads before `check` sees it.
     option: Any = str
-    # Whether what the command line reads names files, which no output may overwrite.
-    names_files: bool = False
 
     @abstractmethod
     def check(self, value: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Calibration as a claim: its columns, bins and pools, its document, its words and its figure."""
+"""Calibration as a claim: its columns and bins, its document, its words and its figure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import polars
 import pytest
 
-from pacbound import Tally, calibrate, equal_mass_edges
+from pacbound import Tally, calibrate
 from pacbound.claims.calibration import CLAIM
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import PacboundError
@@ -31,7 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame.with_columns(site=polars.Series(["a", "b", "c"] * 300)).write_parquet(
         made / "rows.parquet"
     )
-    polars.DataFrame({"c": POOL}).write_parquet(made / "pool.parquet")
     return made
 
 
@@ -54,25 +53,9 @@ def test_arrays_frames_files_and_tallies_give_the_same_certificate(
     assert len({certificate.counts_digest for certificate in found}) == 1
 
 
-def test_a_pool_fixes_the_edges_and_may_not_be_counted(folder: Path) -> None:
-    edges = equal_mass_edges(POOL, n_bins=4)
-    wanted = calibrate(SCORE, RIGHT, delta=0.05, edges=edges).counts_digest
-    rows, pool = folder / "rows.parquet", folder / "pool.parquet"
-    assert calibrate(SCORE, RIGHT, pool=POOL, **MASS).counts_digest == wanted
-    for other in (pool, polars.read_parquet(pool)):
-        assert calibrate("c", "ok", data=rows, pool=other, **MASS).counts_digest == wanted
-    with pytest.raises(PacboundError, match=r"rows\.parquet is among the files that are counted"):
-        calibrate("c", "ok", data=rows, pool=[rows], **MASS)
-    with pytest.raises(PacboundError, match="pool holds the rows that are counted"):
-        calibrate(SCORE, RIGHT, pool=SCORE, **MASS)
-    with pytest.raises(PacboundError, match="no column of it is named"):
-        calibrate(SCORE, RIGHT, pool=polars.read_parquet(pool), **MASS)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"pool": POOL}, "pass edges='equal-mass'"),
         ({"edges": "quantiles"}, "are not edges: expected numbers from 0 to 1"),
         ({"edges": [0.2, 1]}, "some scores have no bin"),
         ({"n_bins": 2.5}, "is not a number of bins"),

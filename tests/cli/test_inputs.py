@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacbound import calibrate, equal_mass_edges, load_certificate
+from pacbound import calibrate, load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -42,7 +42,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "bare.csv").write_text("c;p;q\n" + lines(PERCENT, FAST, SLOW))
     (tmp_path / "known.csv").write_text("c;p;q;pac_id\n" + lines(PERCENT, FAST, SLOW, range(N)))
     (tmp_path / "back.csv").write_text("y;pac_id\n" + lines(LABEL[::-1], np.arange(N)[::-1]))
-    (tmp_path / "pool.csv").write_text("c\n" + lines(np.round(RNG.beta(6, 1, 300) * 100, 1)))
     return tmp_path
 
 
@@ -151,26 +150,13 @@ def test_applying_reads_standard_input_and_writes_standard_output(
     assert "." not in done.stdout
 
 
-def test_edges_of_equal_mass_come_from_the_rows_or_from_a_pool(pacbound: Run, folder: Path) -> None:
+def test_edges_of_equal_mass_come_from_the_rows(pacbound: Run, folder: Path) -> None:
     options = (*CERTIFY["calibrate"], *GERMAN, "--n-bins", 4, "--edges", "equal-mass")
     pacbound("calibrate", "rows.csv", *options, "-o", "same.json")
     same = load_certificate(folder / "same.json")
     right = FAST == LABEL
     own: dict[str, Any] = {"n_bins": 4, "edges": "equal-mass"}
     assert same.counts_digest == calibrate(PERCENT / 100, right, delta=0.05, **own).counts_digest
-    pacbound("calibrate", "rows.csv", *options, "--pool", "pool.csv", "-o", "pool.json")
-    other = load_certificate(folder / "pool.json")
-    pool = [float(line.replace(",", ".")) for line in (folder / "pool.csv").read_text().split()[1:]]
-    edges = equal_mass_edges(np.array(pool) / 100, n_bins=4)
-    given = calibrate(PERCENT / 100, right, delta=0.05, edges=edges)
-    assert other.counts_digest == given.counts_digest
-    # The counted rows may not fix plain edges, under whatever name.
-    (folder / "copy.csv").write_bytes((folder / "rows.csv").read_bytes())
-    for pool_of in ("rows.csv", "copy.csv"):
-        done = pacbound("calibrate", "rows.csv", *options, "--pool", pool_of, code=2)
-        assert "may not fix the edges" in done.stderr
-    done = pacbound("calibrate", "rows.csv", *CERTIFY["calibrate"], "--pool", "pool.csv", code=2)
-    assert "pass edges='equal-mass'" in done.stderr
 
 
 BAD: dict[str, tuple[tuple[Any, ...], str]] = {

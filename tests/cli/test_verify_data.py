@@ -20,7 +20,6 @@ CERTIFY = {
     "bounded": "shield --score c --unsafe bad --xi 0.5 --clusters who --cluster-bound 9",
     "weights": "recall --score c --positive ok --target 0.5 --weights w --weight-bound 4",
     "abstention": "abstain --confidence c --correct ok --xi 0.4",
-    "abstention-pool": "abstain --confidence c --correct ok --xi 0.4 --pool pool.csv",
     "cascade": "cascade --confidence c --prediction fast,slow --label y --xi 0.2",
     "cascade-three": "cascade --confidence c,d --prediction fast,middle,slow --label y --xi 0.3 "
     "--costs 1,2,9",
@@ -58,8 +57,6 @@ def rows(tmp_path: Path) -> Path:
             f"{c[i]},{d[i]},{ok},{bad},{fast[i]},{middle[i]},{slow[i]},{label[i]},"
             f"{'north' if i % 3 else 'south'},{i // 2},{1 + i % 3}"
         )
-    pool = "\n".join(map(str, np.linspace(0.001, 0.999, 50)))
-    (tmp_path / "pool.csv").write_text(f"c\n{pool}\n")
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -29,7 +29,6 @@ from pacbound.claims.claim import (
     interval_work,
     sealed,
 )
-from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.claims.remedies import wide_intervals
 from pacbound.claims.tables import (
     DRAWN,
@@ -58,10 +57,7 @@ from pacbound.procedures.calibration import (
     dense_counts,
 )
 from pacbound.says import Says, Sentence, Value, confidence, count, exact, share
-from pacbound.sources import file_fingerprint
-from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
-from pacbound.tally.columns import as_scores
 from pacbound.tally.grids import (
     DEFAULT_BINS,
     EQUAL_MASS,
@@ -70,7 +66,6 @@ from pacbound.tally.grids import (
     Bins,
     DyadicGrid,
     bins_for,
-    equal_mass_edges,
     grid_from_dict,
     number_of_bins,
 )
@@ -212,12 +207,6 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
             None,
         ),
         Ask(
-            "pool",
-            Pool(),
-            "With equal-mass edges: other rows, without labels, that fix the edges.",
-            None,
-        ),
-        Ask(
             "correction",
             Choice(("sidak", "bonferroni")),
             "How delta is shared: among the bins that hold rows, or among all (the paper's).",
@@ -263,24 +252,18 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         widths = (found.upper - found.lower) * found.trials
         return Sample(True, float(widths.sum() / found.trials.sum()), ())  # noqa: FBT003
 
-    def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What was asked for; a pool fixes edges of equal mass."""
-        wishes = super().wishes(given)
-        if wishes["pool"] is not None and wishes["edges"] != EQUAL_MASS:
-            raise InvalidTypeError("pool fixes edges of equal mass: pass edges='equal-mass', too.")
-        return wishes
-
     def counting(
-        self, wishes: Values, columns: Mapping[str, Any], data: Any, rows: Mapping[str, Any]
+        self,
+        wishes: Values,
+        columns: Mapping[str, Any],  # noqa: ARG002
+        data: Any,
+        rows: Mapping[str, Any],  # noqa: ARG002
     ) -> dict[str, Any]:
         """The bins that rows are counted in; a tally has its own."""
         n_bins, edges = wishes["n_bins"], wishes["edges"]
         if isinstance(data, Tally):
             _require_same_bins(data, n_bins, edges)
             return {}
-        if wishes["pool"] is not None:
-            scores = _pool_scores(wishes["pool"], columns["confidence"], data, rows)
-            edges = equal_mass_edges(scores, n_bins=n_bins or DEFAULT_BINS)
         return {"n_bins": n_bins, "edges": edges}
 
     def fields(self, procedure: Procedure) -> Fields:
@@ -454,7 +437,6 @@ def calibrate(  # noqa: PLR0913
     delta: float,
     n_bins: int | None = None,
     edges: Any = None,
-    pool: Any = None,
     groups: Any = None,
     correction: Correction = "sidak",
     side: Side = "both",
@@ -493,10 +475,8 @@ def calibrate(  # noqa: PLR0913
         Edges fixed beforehand, in place of bins of equal width: 0,0.5,0.9,1. Or equal-mass: about
         as many rows in each bin. The edges are then quantiles of these very scores, and each is a
         cell of its own. Edges are never chosen by looking at `correct`: intervals from such edges
-        are wrong far more often than `delta`.
-    pool
-        With equal-mass edges: other rows, without labels, that fix the edges. An array of scores,
-        or with `data` a table in which the column has the same name.
+        are wrong far more often than `delta`. For quantiles of other scores, none of which is
+        counted, pass `equal_mass_edges(other_scores)`.
     groups
         The group of each row, for a table each; or a mapping from names to truth values where
         groups overlap.
@@ -543,20 +523,6 @@ def calibrate(  # noqa: PLR0913
     True
     """
     return certify_passed(CLAIM, locals())
-
-
-def _pool_scores(pool: Any, confidence: Any, data: Any, rows: Mapping[str, Any]) -> Any:
-    """The scores of a pool, which must not be those that are counted."""
-    why = (
-        "its scores may not fix the edges. Pass scores of other rows, or leave pool out, and each "
-        "edge is counted apart"
-    )
-    if is_table(pool):
-        counted = {file_fingerprint(file) for file in expanded(data)} if are_paths(data) else set()
-        return table_scores(pool, confidence, rows, counted=counted, why=why)
-    if data is None and np.array_equal(pool, as_scores(confidence, "confidence")):
-        raise InvalidValueError(f"pool holds the rows that are counted: {why}.")
-    return pool
 
 
 def _require_same_bins(tally: Tally, n_bins: int | None, edges: Any) -> None:

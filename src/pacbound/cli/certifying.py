@@ -166,12 +166,8 @@ def tallying(kind: str) -> Callable[..., Any]:
 def certifying_tallies(kind: str) -> Callable[..., Any]:
     """The command that certifies the sum of tallies."""
     claim = claim_of(kind)
-    # What says how rows are counted, or names other rows, was said when they were.
-    asks = [
-        ask
-        for ask in claim.asks
-        if ask.option and ask.name not in claim.counts_by and not ask.form.names_files
-    ]
+    # What says how rows are counted was said when they were.
+    asks = [ask for ask in claim.asks if ask.option and ask.name not in claim.counts_by]
 
     def run(**given: Any) -> int:
         total = summed(given["tallies"])
@@ -289,6 +285,4 @@ def _of_ask(ask: Ask) -> Parameter:
     option = typer.Option(help=ask.help, callback=check, rich_help_panel=CLAIM)
     kind = ask.form.option if ask.default is not None else ask.form.option | None
     hint: Any = Annotated[kind, option]
-    if ask.form.names_files:
-        hint = Annotated[kind, option, Reads()]
     return _parameter(ask.name, hint, Parameter.empty if ask.default is REQUIRED else ask.default)

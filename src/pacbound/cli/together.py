@@ -42,7 +42,7 @@ from pacbound.tally.document import is_tally_file
 from pacbound.tally.row_options import ROWS
 
 # Options that name files.
-_TABLES = ("answers", "pool")
+_TABLES = ("answers",)
 
 # The bounds on a judge that people are told the price of: so far apart.
 _WIDTH = 0.1
