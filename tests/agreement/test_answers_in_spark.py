@@ -96,7 +96,11 @@ def _with(table: Any, name: str, values: Any) -> Any:
 
 
 REFUSED: dict[str, tuple[Any, Any, str]] = {
-    "answered twice": (TABLE, pa.concat_tables([SOME, SOME.slice(0, 1)]), r"answers row \d+ twice"),
+    "answered twice": (
+        TABLE,
+        pa.concat_tables([SOME, _with(SOME.slice(0, 1), "y", [(int(LABEL[CHOSEN[0]]) + 1) % 3])]),
+        r"answers row \d+ twice",
+    ),
     "another table": (
         TABLE,
         _with(SOME, "pac_id", [5000, *CHOSEN[1:].tolist()]),
@@ -133,6 +137,15 @@ def test_what_is_wrong_with_labels_is_refused_alike(spark: Any, case: str) -> No
     for rows, came in engines:
         with pytest.raises(InvalidValueError, match=said):
             Tally.count("cascade", data=rows, answers=came, **CASCADE)
+
+
+def test_the_same_answer_twice_is_one(spark: Any) -> None:
+    twice = pa.concat_tables([SOME, SOME.slice(0, 5)])
+    once = Tally.count("cascade", data=pl.DataFrame(TABLE), answers=SOME, **CASCADE)
+    engines = ((pl.DataFrame(TABLE), twice), tuple(map(spark.createDataFrame, (TABLE, twice))))
+    for rows, came in engines:
+        found = Tally.count("cascade", data=rows, answers=came, **CASCADE)
+        assert found.counts.tolist() == once.counts.tolist()
 
 
 def test_every_row_needs_an_answer_where_labels_may_not_be_missing(spark: Any) -> None:

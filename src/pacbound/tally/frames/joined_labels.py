@@ -135,7 +135,8 @@ class _Join:
         ]
         chosen = frame.select(ID, *came, *told)
         there = [~nw.col(f"{_CAME}_{place}").is_null() for place in self._places]
-        return chosen.filter(reduce(nw.Expr.__or__, there))
+        # A row may come back several times, and must not have been answered otherwise.
+        return chosen.filter(reduce(nw.Expr.__or__, there)).unique()
 
     def _handed_over(self, native: Any, answers: ReturnedLabels) -> Frame:
         """Answers that were read here, as a frame of Spark."""
