@@ -45,13 +45,14 @@ NUMBERED = {
     for name in CONDITIONS
     if name.startswith(("rows-by", "stopped-by")) or name.endswith("-unseen")
 }
-SCOPES: tuple[Scope, ...] = ("top", "groups", "overlapping-groups")
+SCOPES: tuple[Scope, ...] = ("groups", "overlapping-groups")
 
 
 def _names() -> set[str]:
     claims = [claim_of(kind) for kind in KINDS]
     procedures = [one for claim in claims for one in claim.procedures.values()]
-    ids = [assumed_of_groups(one.assumes, scope) for one in procedures for scope in SCOPES]
+    ids = [one.assumes for one in procedures]
+    ids += [assumed_of_groups(one.assumes, scope) for one in procedures for scope in SCOPES]
     ids += [claim.may_assume for claim in claims]
     drawn = {
         name for one in ids for draw in DRAWS for name in assumed_of_drawn(one, draw, "answered")
