@@ -6,8 +6,10 @@ PYTHON ?= python3
 WORKERS ?= 2
 FUZZ_SECONDS ?= 3600
 TESTS ?=
-# A plain pytest leaves out both slow tests and the rest of products, by pyproject.toml.
-SLOW_TOO := -m "not product"
+# A plain pytest leaves out what is slow, too, by pyproject.toml.
+MOST := -m "not long and not product"
+THE_LONG := -m "long and not product"
+BOTH := -m "not product"
 ALL := -m ""
 ONE_IN ?= 1
 # The data of `make experiments`: OUTPUTS, TOP_FIVE, APIS, LOGITS, DATA, as `python -m experiments --help` says.
@@ -26,13 +28,14 @@ ABLE_PIP := "pip>=25.1"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-core test-lowest coverage fuzz fuzz-atheris words lint format docs bench \
+.PHONY: help demo test test-slow test-all test-core test-lowest coverage fuzz fuzz-atheris words lint format docs bench \
 	experiments experiments-quick dist clean
 
 help:
 	@echo "make demo         six steps on predictions and simulated rollouts, into demo-output/"
 	@echo "make test         tests, doctests and documentation snippets, in random order"
-	@echo "make test-all     with every case of every product, as every night"
+	@echo "make test-slow    the long ones: Spark, processes, simulations, the rest of products"
+	@echo "make test-all     both, with every case of every product, as every night"
 	@echo "make test-core    what needs no extra, with numpy and scipy alone"
 	@echo "make test-lowest  with the lowest versions that pyproject.toml allows"
 	@echo "make coverage     which lines the tests run, into htmlcov/"
@@ -50,7 +53,10 @@ demo: .venv-demo/$(STAMP)
 	.venv-demo/$(BIN)/pacbound demo -o demo-output
 
 test: .venv/$(STAMP)
-	$(TOOLS) pytest -n $(WORKERS) $(SLOW_TOO)
+	$(TOOLS) pytest -n $(WORKERS) $(MOST)
+
+test-slow: .venv/$(STAMP)
+	$(TOOLS) pytest -n $(WORKERS) $(THE_LONG)
 
 test-all: .venv/$(STAMP)
 	$(TOOLS) pytest -n $(WORKERS) $(ALL)
@@ -68,7 +74,7 @@ test-lowest: .venv-lowest/$(STAMP)
 
 # `make coverage TESTS=tests/tally` for a part.
 coverage: .venv/$(STAMP)-coverage
-	$(TOOLS) pytest -n $(WORKERS) $(SLOW_TOO) --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
+	$(TOOLS) pytest -n $(WORKERS) $(BOTH) --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
 
 fuzz: .venv/$(STAMP)
 	$(TOOLS) tests.fuzz --seconds $(FUZZ_SECONDS)

@@ -43,7 +43,7 @@ from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures 
 SOURCES = Path(__file__).parent / "src"
 TESTS = Path(__file__).parent / "tests"
 SLOW_FOLDERS = ("agreement", "benchmarking", "experiments", "fuzz", "guarantees")
-"""All engines side by side, what stands beside the package, damaged files, long simulations: all
+"""All engines side by side, what stands beside the package, damaged files, simulations: all
 slow. They need every extra, so `--skip-missing` leaves them out."""
 
 
@@ -123,7 +123,11 @@ def pytest_collection_modifyitems(
     """
     _mark_and_choose(config, items)
     yield
-    items.sort(key=lambda item: (not _on_spark(item), item.get_closest_marker("slow") is None))
+    items.sort(key=lambda item: (not _on_spark(item), not _is_slow(item)))
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("slow", "long"))
 
 
 def _on_spark(item: pytest.Item) -> bool:

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: few where slow tests are left out; else
+"""How many examples a property is tried on: few where long tests are left out; else
 HYPOTHESIS_PROFILE picks a profile, and CI=true picks "ci". And the database that most tests share.
 """
 
@@ -28,7 +28,7 @@ settings.load_profile(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "not slow" in config.getoption("markexpr") and "HYPOTHESIS_PROFILE" not in os.environ:
+    if "not long" in config.getoption("markexpr") and "HYPOTHESIS_PROFILE" not in os.environ:
         settings.load_profile("few")
     if settings.default is not None and settings.default.derandomize:
         _take_no_constants_from_modules()

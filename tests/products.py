@@ -1,7 +1,7 @@
 """Products over kinds, formats and files: a few cases stand for all of them.
 
-The few run wherever their test runs. The rest are marked `product` and run in `make test-all`, or
-`slow` and run in `make test`.
+The few run wherever their test runs. The rest are marked `product` and run in `make test-all`,
+`long` and run in `make test-slow`, or `slow` and run in `make test`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 def standing_for(
     everything: Iterable[Any],
     few: Collection[Any],
-    rest: Literal["product", "slow"] = "product",
+    rest: Literal["product", "long", "slow"] = "product",
 ) -> list[Any]:
     """The cases of `everything`, for `parametrize` or a fixture: those in `few` as they are, the
     `rest` marked as such.

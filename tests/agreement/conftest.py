@@ -43,7 +43,7 @@ FILES: dict[str, Callable[[Table, Path], None]] = {
     "parquet": parquet.write_table,
     "arrow": feather.write_feather,
 }
-SPARK = pytest.param("pyspark", marks=pytest.mark.slow)
+SPARK = pytest.param("pyspark", marks=pytest.mark.long)
 
 
 @pytest.fixture(params=[*FRAMES, SPARK])

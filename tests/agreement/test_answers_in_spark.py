@@ -21,7 +21,7 @@ from pacbound import (
 )
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 N = 400
 RNG = np.random.default_rng(0)

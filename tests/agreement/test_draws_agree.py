@@ -190,7 +190,7 @@ NAMES = 1_000_000
     [
         ("polars-lazy", NAMES),
         ("duckdb", NAMES),
-        pytest.param("pyspark", NAMES // 10, marks=pytest.mark.slow),
+        pytest.param("pyspark", NAMES // 10, marks=pytest.mark.long),
         pytest.param("pyspark", NAMES, marks=pytest.mark.product),
     ],
     indirect=["frame"],

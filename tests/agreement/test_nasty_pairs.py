@@ -245,7 +245,7 @@ def test_there_are_at_least_sixty_pairs_and_no_pair_twice() -> None:
     assert len({(repr(p), repr(y)) for p, y, *_ in PAIRS}) == len(PAIRS) >= 60
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spark_gives_the_verdict_of_the_arrays(spark: Any, tmp_path: Path) -> None:
     count = _framed(spark.createDataFrame)
     for prediction, label, typed, _ in PAIRS:

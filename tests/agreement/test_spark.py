@@ -27,8 +27,6 @@ from pacbound.tally import classes
 from pacbound.tally.frames import answer_columns, counting, engine_rows
 from pacbound.tally.questions import cascade
 
-pytestmark = pytest.mark.slow
-
 N = 2_000
 PLACE = np.arange(N)
 SCORE = PLACE * 7 % 101 / 100
@@ -153,15 +151,14 @@ def _times_read(spark: Any, group: str) -> Iterator[Callable[[], int]]:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
-@pytest.mark.parametrize("case", QUESTIONS)
-def test_rows_are_read_once_and_classes_once_more(spark: Any, tmp_path: Path, case: str) -> None:
-    question, columns, passes = QUESTIONS[case]
+def test_all_questions_read_rows_once_and_classes_once_more(spark: Any, tmp_path: Path) -> None:
     parquet.write_table(TABLE, tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path))
-    with _times_read(spark, case) as times:
-        counted = Tally.count(question, data=frame, **columns)
-        assert times() == passes
-    assert counted == _from_arrays(question, columns)
+    for case, (question, columns, passes) in QUESTIONS.items():
+        with _times_read(spark, case) as times:
+            counted = Tally.count(question, data=frame, **columns)
+            assert times() == passes, case
+        assert counted == _from_arrays(question, columns), case
 
 
 # Labels that came back, to a table that has none.
@@ -174,6 +171,7 @@ ANSWERED: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ANSWERED)
 def test_answers_take_two_passes_more(spark: Any, tmp_path: Path, case: str) -> None:
     question, columns, passes = ANSWERED[case]
@@ -189,6 +187,7 @@ def _label(columns: dict[str, Any]) -> str:
     return str(columns.get("label", "ok"))
 
 
+@pytest.mark.long
 def test_many_small_files_of_a_folder_are_listed_at_once(spark: Any, tmp_path: Path) -> None:
     for place in range(40):
         parquet.write_table(TABLE.slice(place * 50, 50), tmp_path / f"{place}.parquet")
@@ -203,6 +202,7 @@ def test_many_small_files_of_a_folder_are_listed_at_once(spark: Any, tmp_path: P
     assert Tally.count("calibration", data=some, **given).rows == 36 * 50
 
 
+@pytest.mark.long
 def test_what_labels_say_of_the_slow_model_is_what_arrays_say(spark: Any) -> None:
     given: dict[str, Any] = {**THREE}
     counted = Tally.count("cascade", data=spark.createDataFrame(TABLE), **given)
@@ -217,6 +217,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", SETTINGS)
 def test_settings_of_the_session_change_no_count(spark: Any, tmp_path: Path, case: str) -> None:
     folder = tmp_path / "rows"
@@ -256,6 +257,7 @@ def _engines(spark: Any, table: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_dates_and_times_are_classes_nowhere(spark: Any) -> None:
     days = pa.array(np.datetime64("2026-01-01T00:00:00", "us") + PLACE[:20] % 3)
     table = pa.table({"c": SCORE[:20], "fast": days, "y": days})
@@ -273,6 +275,7 @@ def test_dates_and_times_are_classes_nowhere(spark: Any) -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati"])
 def test_times_name_no_group_no_cluster_and_no_row_in_any_time_zone(spark: Any, zone: str) -> None:
     """As text they would be other names in every zone."""
@@ -298,6 +301,7 @@ def test_times_name_no_group_no_cluster_and_no_row_in_any_time_zone(spark: Any, 
             Tally.count("calibration", SCORE[:20], ARRAYS["ok"][:20], **passed)
 
 
+@pytest.mark.long
 def test_a_column_of_ids_is_no_column_of_classes_in_any_engine(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +336,7 @@ MANY: dict[str, tuple[dict[str, Any], tuple[int, int], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", MANY)
 def test_more_cells_than_may_come_back_are_refused_and_the_remedy_works(
     spark: Any, monkeypatch: pytest.MonkeyPatch, case: str
@@ -375,6 +380,7 @@ def test_four_models_come_back_in_32nds() -> None:
     assert 33**3 * four <= engine_rows.MOST_COMBINATIONS < 65**3 * four
 
 
+@pytest.mark.long
 def test_groups_that_are_ids_are_named_as_too_many(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +392,7 @@ def test_groups_that_are_ids_are_named_as_too_many(
                 Tally.count(question, data=data, **columns, groups="id")
 
 
+@pytest.mark.long
 def test_fields_of_structs_are_columns(spark: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -406,12 +413,14 @@ def test_fields_of_structs_are_columns(spark: Any) -> None:
         Tally.count("calibration", data=nested, confidence="m.x", correct="m.of.ok")
 
 
+@pytest.mark.long
 def test_a_name_with_a_point_is_to_be_renamed(spark: Any) -> None:
     frame = spark.createDataFrame(TABLE).withColumnRenamed("c", "m.c")
     with pytest.raises(InvalidValueError, match=r"withColumnRenamed\('m\.c', 'm_c'\)"):
         Tally.count("calibration", data=frame, confidence="m.c", correct="ok")
 
 
+@pytest.mark.long
 def test_two_columns_of_one_name_after_a_join_are_refused_if_they_are_asked_for(spark: Any) -> None:
     left = spark.createDataFrame(TABLE.select(["c", "ok", "group"]))
     right = spark.createDataFrame([(0, True), (1, False), (2, True)], ["group", "ok"])
@@ -423,6 +432,7 @@ def test_two_columns_of_one_name_after_a_join_are_refused_if_they_are_asked_for(
     )
 
 
+@pytest.mark.long
 def test_case_tells_names_apart_only_where_the_session_does(spark: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -438,6 +448,7 @@ def test_case_tells_names_apart_only_where_the_session_does(spark: Any) -> None:
         Tally.count("calibration", data=both, **CORRECT)
 
 
+@pytest.mark.long
 def test_files_whose_types_differ_are_refused_with_the_file_the_column_and_both_types(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -453,6 +464,7 @@ def test_files_whose_types_differ_are_refused_with_the_file_the_column_and_both_
         Tally.count("calibration", data=frame, **CORRECT)
 
 
+@pytest.mark.long
 def test_a_table_that_is_gone_is_to_be_read_again(spark: Any, tmp_path: Path) -> None:
     parquet.write_table(TABLE, tmp_path / "a.parquet")
     frame = spark.read.parquet(str(tmp_path))
@@ -461,6 +473,7 @@ def test_a_table_that_is_gone_is_to_be_read_again(spark: Any, tmp_path: Path) ->
         Tally.count("calibration", data=frame, **CORRECT)
 
 
+@pytest.mark.long
 def test_another_master_than_that_of_the_running_session_is_refused(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -472,6 +485,7 @@ def test_another_master_than_that_of_the_running_session_is_refused(
     assert Tally.count("calibration", **given, master="local[2]").rows == N
 
 
+@pytest.mark.long
 def test_a_driver_whose_heap_is_full_is_given_more_memory(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -509,6 +523,7 @@ def test_whose_memory_was_full_is_read_from_what_spark_says(text: str) -> None:
     assert f"--{FULL[text]} 4g" in str(explained(Exception(text)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "case",
     [
@@ -552,6 +567,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.long
 def test_a_stream_is_refused_with_what_counts_its_batches(spark: Any, tmp_path: Path) -> None:
     parquet.write_table(TABLE.select(["c", "ok"]), tmp_path / "a.parquet")
     stream = spark.readStream.schema("c double, ok boolean").parquet(str(tmp_path))
@@ -566,6 +582,7 @@ def test_a_stream_is_refused_with_what_counts_its_batches(spark: Any, tmp_path: 
             verb()
 
 
+@pytest.mark.long
 def test_a_batch_that_is_replayed_is_not_added_again(spark: Any, tmp_path: Path) -> None:
     """The recipe of docs/engines.md: a query is stopped after its function has counted a batch, and
     before Spark has noted that. The batch comes again.
@@ -609,6 +626,7 @@ def test_a_batch_that_is_replayed_is_not_added_again(spark: Any, tmp_path: Path)
         Tally.load(total) + again
 
 
+@pytest.mark.long
 def test_a_row_for_each_step_is_refused(spark: Any) -> None:
     steps = [(run, step / 10, step == 9) for run in range(60) for step in range(10)]
     frame = spark.createDataFrame(steps, ["run", "danger", "collision"]).coalesce(1)

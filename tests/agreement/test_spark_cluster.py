@@ -50,7 +50,7 @@ def _java() -> int:
 
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         _java() < 17, reason="Spark needs Java 17 or later, and there is none here."
     ),

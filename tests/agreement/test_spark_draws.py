@@ -3,9 +3,9 @@ and two workers, against the arrays; in the middle of a count an executor dies, 
 a draw a worker.
 
 One cluster and one driver serve all, and one test, so that no second cluster is started beside it.
-In `make test` every verb has a million rows, and so has every way to draw and to judge; the rest of
-what takes long has few: it is counted by the same queries. `make test-all` gives all of them a
-million.
+In `make test-slow` every verb has a million rows, and so has every way to draw and to judge; the
+rest of what takes long has few: it is counted by the same queries. `make test-all` gives all of
+them a million.
 """
 
 from __future__ import annotations

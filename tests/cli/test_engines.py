@@ -20,7 +20,7 @@ KIND = "calibration"
 COUNT = ("--confidence", "c", "--correct", "ok")
 CALIBRATE = ("--confidence", "c", "--correct", "ok", "--delta", 0.01)
 WITH_JAVA = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("java") is None, reason="Spark needs Java, and there is none here."
     ),

@@ -14,7 +14,7 @@ pl = pytest.importorskip("polars", reason="the engine polars needs the extra `po
 pytest.importorskip("pyspark", reason="the engine spark needs the extra `spark`")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("java") is None, reason="Spark needs Java, and there is none here."
     ),

@@ -147,7 +147,7 @@ def test_actions_are_named_by_a_commit_and_a_release_is_tested_before_it_is_buil
     pinned = r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
     assert [action for action in used if not re.fullmatch(pinned, action)] == []
     release = workflows["release.yml"]
-    assert "- run: make lint test\n" in release
+    assert "- run: make lint test test-slow\n" in release
     assert "  build:\n    needs: test\n" in release
     assert "  publish:\n    needs: build\n" in release
 
@@ -201,7 +201,7 @@ def test_the_workflows_run_targets_that_the_makefile_has() -> None:
     workflows = _targets_called_in(*(ROOT / ".github" / "workflows").glob("*.yml"))
     here = _targets_called_in(ROOT / ".ci" / "run")
     assert (workflows | here) - targets == set()
-    assert {"lint", "test", "test-core", "test-lowest", "docs", "dist"} <= here
+    assert {"lint", "test", "test-slow", "test-core", "test-lowest", "docs", "dist"} <= here
     assert here | {"coverage", "fuzz", "test-all"} <= workflows
 
 

@@ -128,7 +128,7 @@ def test_labels_in_any_format_and_order_join_rows_in_any_format(
 
 
 @pytest.mark.parametrize(
-    "engine", ["duckdb", "polars", pytest.param("spark", marks=pytest.mark.slow)]
+    "engine", ["duckdb", "polars", pytest.param("spark", marks=pytest.mark.long)]
 )
 def test_every_engine_joins_labels_by_the_numbers_of_rows(engine: Any, tmp_path: Path) -> None:
     whole = rows()
