@@ -146,7 +146,7 @@ clean:
 	.venv-core/$(BIN)/python $(INSTALL) -c constraints.txt --group test -e .
 	touch $@
 
-# Without torch, mujoco and Spark, which are large and pinned by nothing here but their API.
+# Without torch and Spark, which are large and pinned by nothing here but their API.
 .venv-lowest/$(STAMP): pyproject.toml constraints-lowest.txt
 	test -x .venv-lowest/$(BIN)/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.robot import DangerModel, ImagePolicy, IndoorNavigation, Room, brake
+from experiments.robot.rooms import ROBOT_RADIUS, TEST
 from experiments.safe_planning.ablation import DEFAULT_DELTA, DEFAULT_XI
 from experiments.safe_planning.methods import threshold
 from experiments.safe_planning.tasks import collected
 from experiments.shield.task import HORIZON
 from pacbound import Shield
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, Room, brake
-from pacbound.shield.robot.rooms import ROBOT_RADIUS, TEST
 
 SCALE = 46
 PAUSE = 15

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pacbound.shield.robot.environment import RGB_SHAPE
-from pacbound.shield.robot.inference import read_weights
+from experiments.robot.environment import RGB_SHAPE
+from experiments.robot.inference import read_weights
 
 CHANNELS = (8, 16, 24)
 ROWS, COLUMNS = (size // 2 ** len(CHANNELS) for size in RGB_SHAPE[:2])

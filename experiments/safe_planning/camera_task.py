@@ -18,10 +18,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.robot import IndoorNavigation, brake, random_room
+from experiments.robot.environment import RGB_SHAPE, SavedState
+from experiments.robot.physics import compile_model
 from pacbound.shield import Task
-from pacbound.shield.robot import IndoorNavigation, brake, random_room
-from pacbound.shield.robot.environment import RGB_SHAPE, SavedState
-from pacbound.shield.robot.physics import compile_model
 
 HORIZON = 100
 MOST_GEOMS = 500

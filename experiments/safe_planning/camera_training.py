@@ -20,6 +20,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from experiments.robot import Expert
+from experiments.robot.rooms import DANGER_TRAINING, POLICY_TRAINING, TUNING
 from experiments.safe_planning.camera_networks import (
     CameraDanger,
     CameraPolicy,
@@ -31,8 +33,6 @@ from experiments.safe_planning.camera_task import DANGER, POLICY, CameraRoom, ca
 from experiments.shield.networks import arrays, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.train_danger import auc
-from pacbound.shield.robot import Expert
-from pacbound.shield.robot.rooms import DANGER_TRAINING, POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
 
 HORIZON = 100

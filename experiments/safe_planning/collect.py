@@ -16,10 +16,10 @@ import json
 import time
 from pathlib import Path
 
+from experiments.robot.rooms import CALIBRATION
 from experiments.safe_planning.tasks import RESULTS, keep, packages, task
 from experiments.shield.progress import shown
 from pacbound.shield import collect_rollouts
-from pacbound.shield.robot.rooms import CALIBRATION
 
 
 def main() -> None:

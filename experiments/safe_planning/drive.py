@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from experiments.robot.rooms import TEST
 from experiments.safe_planning.ablation import DEFAULT_DELTA
 from experiments.safe_planning.methods import METHODS, threshold
 from experiments.safe_planning.tasks import RESULTS, collected, packages, task
 from experiments.shield.progress import shown
 from pacbound.shield import ShieldedRollouts, run_shielded
-from pacbound.shield.robot.rooms import TEST
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.record import STYLE
+from experiments.robot.rooms import TEST
 from experiments.safe_planning.ablation import DEFAULT_DELTA, DEFAULT_XI
 from experiments.safe_planning.methods import threshold
 from experiments.safe_planning.report import capital
@@ -31,7 +32,6 @@ from pacbound import Shield
 from pacbound.report import palette
 from pacbound.report.with_matplotlib import light_grid
 from pacbound.shield import Task
-from pacbound.shield.robot.rooms import TEST
 
 SHOWN = 6
 LONG_ENOUGH, EARLY_ENOUGH = 24, 3

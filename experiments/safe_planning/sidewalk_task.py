@@ -17,8 +17,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.robot.inference import read_weights
 from pacbound.shield import Task
-from pacbound.shield.robot.inference import read_weights
 
 HORIZON = 150
 """MiniWorld's own limit for this environment."""

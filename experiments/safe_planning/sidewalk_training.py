@@ -19,6 +19,7 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 
+from experiments.robot.rooms import DANGER_TRAINING, POLICY_TRAINING, TUNING
 from experiments.safe_planning.sidewalk_task import (
     DANGER,
     FORWARD,
@@ -35,7 +36,6 @@ from experiments.safe_planning.sidewalk_task import (
 from experiments.shield.networks import write_weights
 from experiments.shield.progress import shown
 from experiments.shield.train_danger import auc
-from pacbound.shield.robot.rooms import DANGER_TRAINING, POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, collect_rollouts
 
 ARRIVED = np.radians(12)

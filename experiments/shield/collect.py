@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from experiments.fixed_npz import write_table
+from experiments.robot.rooms import CALIBRATION
 from experiments.shield.progress import shown
 from experiments.shield.task import robot
 from pacbound.shield import Rollouts, collect_rollouts
-from pacbound.shield.robot.rooms import CALIBRATION
 
 TYPES = {
     "seed": np.int32,

@@ -9,9 +9,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from experiments.robot.environment import IndoorNavigation
+from experiments.robot.expert import Expert
 from pacbound.errors import InvalidValueError
-from pacbound.shield.robot.environment import IndoorNavigation
-from pacbound.shield.robot.expert import Expert
 
 Rows = dict[str, NDArray[Any]]
 

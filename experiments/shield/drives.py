@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from experiments.robot.rooms import CALIBRATION, TEST
 from experiments.shield.forks import highway
 from experiments.shield.progress import shown
 from pacbound.shield import ShieldedRollouts, Task, run_shielded
-from pacbound.shield.robot.rooms import CALIBRATION, TEST
 
 RESULTS = Path("experiments/results/shield_drives.json")
 DELTA = 0.01

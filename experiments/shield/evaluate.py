@@ -21,6 +21,7 @@ from matplotlib import rc_context
 from scipy.stats import binom
 
 from experiments.record import STYLE, provenance
+from experiments.robot.rooms import TEST
 from experiments.safe_planning.methods import table_of
 from experiments.shield import checks, figures
 from experiments.shield.progress import shown
@@ -28,7 +29,6 @@ from experiments.shield.task import robot
 from experiments.shield.thresholds import DELTA, METHODS, Choice, choices
 from pacbound.data import indoor_navigation
 from pacbound.shield import ShieldedRollouts, run_shielded
-from pacbound.shield.robot.rooms import TEST
 
 LEVEL = 0.01
 """An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from experiments.shield.task import HORIZON
 from experiments.shield.thresholds import DELTA, METHODS, XI, Choice
 from pacbound import Shield
@@ -19,7 +20,6 @@ from pacbound.report import (
     SuccessSafetyDisplay,
 )
 from pacbound.shield import ShieldedRollouts
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 
 SHOWN = 0.1
 NAMES = {

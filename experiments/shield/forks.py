@@ -27,6 +27,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from experiments.robot.rooms import CALIBRATION, TEST
 from experiments.shield.progress import shown
 from experiments.shield.task import robot
 from pacbound.paper import shield_threshold
@@ -38,7 +39,6 @@ from pacbound.shield import (
     collect_rollouts,
     run_shielded,
 )
-from pacbound.shield.robot.rooms import CALIBRATION, TEST
 from pacbound.shield.rollouts.files import joined
 
 RESULTS = Path("experiments/results/shield_forks.json")

@@ -16,15 +16,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pacbound.atomic_files import atomic_file
-from pacbound.errors import InvalidValueError
-from pacbound.shield.robot.inference import (
+from experiments.robot.inference import (
     BEARING,
     CHANNELS,
     DANGER_SHAPES,
     POLICY_SHAPES,
     nearness,
 )
+from pacbound.atomic_files import atomic_file
+from pacbound.errors import InvalidValueError
 
 Observations = Mapping[str, NDArray[Any]]
 Progress = Callable[[float], None]
@@ -50,7 +50,7 @@ class _Plan:
 
 
 class PolicyNetwork(nn.Module):
-    """The network of `pacbound.shield.robot.ImagePolicy`, for batches and with gradients."""
+    """The network of `experiments.robot.ImagePolicy`, for batches and with gradients."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class PolicyNetwork(nn.Module):
 
 
 class DangerNetwork(nn.Module):
-    """The network of `pacbound.shield.robot.DangerModel`, for batches and with gradients."""
+    """The network of `experiments.robot.DangerModel`, for batches and with gradients."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> N
 
 
 def arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:
-    """The weights of a network as NumPy arrays, for `pacbound.shield.robot.inference`."""
+    """The weights of a network as NumPy arrays, for `experiments.robot.inference`."""
     return {
         name: values.detach().cpu().numpy().copy() for name, values in network.state_dict().items()
     }

@@ -22,12 +22,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from experiments.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
+from experiments.robot.inference import WEIGHTS
+from experiments.robot.rooms import DANGER_TRAINING, TUNING
 from experiments.shield.networks import arrays, train_danger, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
-from pacbound.shield.robot.inference import WEIGHTS
-from pacbound.shield.robot.rooms import DANGER_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
 
 FIRST_ROOM = 2000  # of those for tuning; the design of the network was chosen on the ones before

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from experiments.robot import ImagePolicy, IndoorNavigation, brake
+from experiments.robot.inference import WEIGHTS
+from experiments.robot.rooms import POLICY_TRAINING, TUNING
 from experiments.shield.demonstrations import demonstrations
 from experiments.shield.networks import arrays, train_policy, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
-from pacbound.shield.robot import ImagePolicy, IndoorNavigation, brake
-from pacbound.shield.robot.inference import WEIGHTS
-from pacbound.shield.robot.rooms import POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import collect_rollouts
 
 

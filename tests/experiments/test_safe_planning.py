@@ -186,7 +186,7 @@ def test_features_are_the_means_of_blocks() -> None:
 def test_the_animation_moves_both_robots_for_as_many_steps_as_it_lasts() -> None:
     from experiments.safe_planning import animation
 
-    from pacbound.shield.robot import Obstacle, Room
+    from experiments.robot import Obstacle, Room
 
     box = Obstacle("box", 2.0, 1.0, 0.3, (0.5, 0.2, 0.3))
     room = Room(4.0, 3.0, (box,), start=(0.5, 1.0, 0.0), goal=(3.5, 1.0))

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
-pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacbound[shield]'")
 
 import gymnasium
 from experiments.shield import drives, forks, pendulum
@@ -150,7 +149,7 @@ def test_the_page_has_the_figures_of_the_record() -> None:
     names = {
         "pendulum": "pendulum in the wind",
         "highway": "highway-env",
-        "robot": "the package's robot",
+        "robot": "the robot below",
     }
     for task, record in json.loads((RESULTS / "shield_forks.json").read_text()).items():
         ways = [record[way] for way in ("forks", "labels")]

@@ -93,8 +93,8 @@ class IndoorNavigationRollouts:
     Attributes
     ----------
     seed
-        The seed of the rollout: `pacbound.shield.robot.IndoorNavigation` draws room, start and goal
-        from it.
+        The seed of the rollout: the robot of `experiments/robot` in the repository draws room,
+        start and goal from it.
     score
         The running maximum of the danger up to the first un-recoverable state, or over the whole
         rollout if there is none.

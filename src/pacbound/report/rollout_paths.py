@@ -97,7 +97,7 @@ class FloorPlan:
 
     @classmethod
     def of(cls, room: Any, *, goal_radius: float = 0.4) -> FloorPlan:
-        """The plan of a room of `pacbound.shield.robot`, or of anything with the same attributes.
+        """The plan of a room of `experiments.robot`, or of anything with the same attributes.
 
         Parameters
         ----------

@@ -4,19 +4,23 @@ danger reaches the threshold.
 The danger is that of the observation that the agent acts on, the last one it was given; a copy of
 it is kept, so that an agent that changes it in place does not blind the shield. A terminal
 observation belongs to the rollout that ends with it.
+
+`RestorableMujoco` makes environments that run on MuJoCo fit for `collect_rollouts`.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from copy import deepcopy
+from importlib import import_module
 from typing import Any, SupportsFloat
 
 import numpy as np
 
 from pacbound.claims.certificate import Certificate
-from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.shield.latch import Latch
 from pacbound.shield.policy import Takeover, merged
 
@@ -29,6 +33,9 @@ except ImportError:
     raise MissingDependencyError.for_extra("gymnasium", "shield", "ShieldWrapper") from None
 
 _RESET_FIRST = "The shield has seen no observation yet: call reset() before step()."
+
+# A function of the environment that answers yes or no.
+Asked = Callable[[Any], Any]
 
 
 class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -233,6 +240,92 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         elif self._mode is AutoresetMode.NEXT_STEP:
             self._takeover.reset(self._resetting)
             self._resetting = ended
+
+
+class RestorableMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment of Gymnasium's that runs on MuJoCo, such as Hopper, as `collect_rollouts`
+    needs it: all of the simulation can be saved and restored.
+
+    It must keep what it remembers in its `MjData`, as those that ship with Gymnasium do.
+
+    Parameters
+    ----------
+    env
+        The environment, made with `max_episode_steps=-1`.
+    is_unsafe
+        Whether the environment it is given is in an unsafe state. It is asked after every step and
+        after `reset`.
+    is_stopped
+        Whether it stands still. Without it, a backup is simulated for all of its steps.
+    surely_recoverable
+        Whether the backup is certainly safe from here. Without it, every backup is simulated.
+
+    Raises
+    ------
+    InvalidTypeError
+        If the environment does not run on MuJoCo.
+
+    Examples
+    --------
+    A ball that falls through the floor, and back:
+
+    >>> import mujoco
+    >>> class Ball(gymnasium.Env):
+    ...     def __init__(self):
+    ...         ball = "<body pos='0 0 1'><freejoint/><geom size='0.1'/></body>"
+    ...         scene = f"<mujoco><worldbody>{ball}</worldbody></mujoco>"
+    ...         self.model = mujoco.MjModel.from_xml_string(scene)
+    ...         self.data = mujoco.MjData(self.model)
+    >>> env = RestorableMujoco(Ball(), is_unsafe=lambda env: env.unwrapped.data.qpos[2] < 0)
+    >>> above = env.save_state()
+    >>> mujoco.mj_step(env.unwrapped.model, env.unwrapped.data, nstep=500)
+    >>> env.is_unsafe()
+    True
+    >>> env.restore_state(above)
+    >>> env.is_unsafe()
+    False
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        is_unsafe: Asked,
+        *,
+        is_stopped: Asked | None = None,
+        surely_recoverable: Asked | None = None,
+    ) -> None:
+        super().__init__(env)
+        core: Any = env.unwrapped
+        # An environment that runs on MuJoCo has loaded it.
+        engine = sys.modules.get("mujoco")
+        if engine is None or not isinstance(getattr(core, "data", None), engine.MjData):
+            raise InvalidTypeError(
+                f"{env} has no MjData: expected an environment that runs on MuJoCo."
+            )
+        self._core = core
+        self._is_unsafe = is_unsafe
+        # Present only where there is an answer: what is missing is not asked.
+        if is_stopped is not None:
+            self.is_stopped = lambda: bool(is_stopped(self.env))
+        if surely_recoverable is not None:
+            self.surely_recoverable = lambda: bool(surely_recoverable(self.env))
+
+    def save_state(self) -> Any:
+        """A copy of the whole simulation."""
+        # mj_getState keeps what the next step depends on, but Gymnasium's environments also read
+        # positions of bodies that follow from it, before they step.
+        mujoco = import_module("mujoco")
+        saved = mujoco.MjData(self._core.model)
+        mujoco.mj_copyData(saved, self._core.model, self._core.data)
+        return saved
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a copy that was saved."""
+        import_module("mujoco").mj_copyData(self._core.data, self._core.model, state)
+
+    def is_unsafe(self) -> bool:
+        """Whether the environment is in an unsafe state."""
+        return bool(self._is_unsafe(self.env))
 
 
 def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:

@@ -78,7 +78,7 @@ _REMEDIES = {
         'those of MuJoCo in gymnasium), or restore="replay" (the same actions again from '
         "reset(seed=...); for any environment that its seed decides, but its steps grow with the "
         "square of the horizon), or write save_state() and restore_state(state) on the "
-        "environment or on a wrapper around it. For MuJoCo, pacbound.shield.robot.RestorableMujoco "
+        "environment or on a wrapper around it. For MuJoCo, pacbound.shield.gym.RestorableMujoco "
         "is such a wrapper, faster than a copy."
     ),
 }

@@ -12,32 +12,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from pacbound.errors import InvalidTypeError, InvalidValueError
-
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
-
-import gymnasium
+from experiments.robot.environment import GOAL_RADIUS
+from experiments.robot.physics import MAX_SPEED, MAX_TURN
+from experiments.robot.rooms import ROBOT_RADIUS
 from gymnasium.utils.env_checker import check_env
 
-from pacbound.shield.robot import IndoorNavigation, Obstacle, Room, brake
-from pacbound.shield.robot.environment import GOAL_RADIUS
-from pacbound.shield.robot.physics import MAX_SPEED, MAX_TURN
-from pacbound.shield.robot.rooms import ROBOT_RADIUS
+from experiments.robot import IndoorNavigation, Obstacle, Room, brake
+from pacbound.errors import InvalidTypeError, InvalidValueError
 
 ROOT = Path(__file__).parents[3]
 AHEAD = np.array([1, 0], dtype=np.float32)
 LEFT = np.array([0, 1], dtype=np.float32)
 
 WANDERING = """
-from tests.shield.robot.test_environment import wandering
+from tests.experiments.robot.test_environment import wandering
 print(wandering(5), wandering(6))
 """
 
 PICTURES = """
 import numpy as np
-from pacbound.shield.robot import IndoorNavigation
-from pacbound.shield.robot.environment import PICTURE_SIZE, RGB_SHAPE
+from experiments.robot import IndoorNavigation
+from experiments.robot.environment import PICTURE_SIZE, RGB_SHAPE
 env, plain = IndoorNavigation(observation="rgb", render_mode="rgb_array"), IndoorNavigation()
 env.reset(seed=5), plain.reset(seed=5)
 for action in np.random.default_rng(0).uniform((0, -1), (1, 1), size=(5, 2)):
@@ -93,44 +88,7 @@ def wandering(seed: int) -> str:
 
 
 def test_gymnasium_finds_nothing_wrong_with_it() -> None:
-    env = gymnasium.make("pacbound/IndoorNavigation-v0")
-    assert env.spec is not None
-    assert env.spec.max_episode_steps == 100
-    check_env(env.unwrapped, skip_render_check=True)
-
-
-@pytest.mark.slow
-def test_it_can_be_made_by_name_without_importing_it_first() -> None:
-    program = (
-        "import gymnasium; "
-        "print(gymnasium.make('pacbound.shield.robot:pacbound/IndoorNavigation-v0').unwrapped)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert "IndoorNavigation" in done.stdout
-
-
-def test_importing_shields_does_not_load_mujoco() -> None:
-    program = "import sys, pacbound.shield; print('mujoco' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"
-
-
-@pytest.mark.parametrize("package", ["mujoco", "gymnasium"])
-def test_importing_it_without_what_it_needs_names_the_command_that_installs_it(
-    package: str,
-) -> None:
-    program = f"import sys; sys.modules[{package!r}] = None; import pacbound.shield.robot"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert (
-        f"needs {package}, which is not installed. Run: pip install 'pacbound[shield]'"
-        in done.stderr
-    )
+    check_env(IndoorNavigation(), skip_render_check=True)
 
 
 def test_driving_into_a_wall_is_unsafe_and_ends_the_rollout() -> None:
@@ -240,7 +198,6 @@ def test_whether_a_state_is_unsafe_is_restored_with_it() -> None:
     assert env.is_unsafe()
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rollout_whatever_ran_before_and_in_another_process() -> None:
     here = wandering(5), wandering(6)
     assert (wandering(6), wandering(5)) == here[::-1]
@@ -316,7 +273,6 @@ def test_before_the_first_reset_there_is_no_room(asked: str) -> None:
         IndoorNavigation().save_state()
 
 
-@pytest.mark.slow
 def test_camera_images_and_pictures_from_above_leave_the_rollout_as_it_is() -> None:
     # The kind of OpenGL is chosen when MuJoCo is imported, so in a process of its own.
     chosen = {"MUJOCO_GL": "egl", **os.environ}
@@ -328,10 +284,9 @@ def test_camera_images_and_pictures_from_above_leave_the_rollout_as_it_is() -> N
     assert done.stdout.strip() == "as it is", done.stderr
 
 
-@pytest.mark.slow
 def test_without_opengl_pictures_say_what_to_install_and_depth_works() -> None:
     program = (
-        "from pacbound.shield.robot import *; IndoorNavigation().reset(); "
+        "from experiments.robot import *; IndoorNavigation().reset(); "
         "IndoorNavigation(observation='rgb').reset()"
     )
     without = {**os.environ, "MUJOCO_GL": "disable"}

@@ -2,8 +2,8 @@
 time.
 
 No torch: a worker process starts in no time, and a robot needs none. The weights are .npz files of
-float32 arrays, which are read without running any code. `experiments/shield/networks.py` in the
-repository has the same networks with gradients, and trains them.
+float32 arrays, which are read without running any code. `experiments/shield/networks.py` has the
+same networks with gradients, and trains them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from experiments.robot.cameras import COLUMNS, ROWS
 from pacbound.errors import InvalidValueError
-from pacbound.shield.robot.cameras import COLUMNS, ROWS
 
 Array = NDArray[np.float32]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -68,12 +68,12 @@ class ImagePolicy:
     Parameters
     ----------
     weights
-        Float32 arrays by the names of the layers; `load` reads those that come with the package.
+        Float32 arrays by the names of the layers; `load` reads those that stand beside this file.
         Others than the network needs raise `InvalidValueError`.
 
     Examples
     --------
-    >>> from pacbound.shield.robot import IndoorNavigation
+    >>> from experiments.robot import IndoorNavigation
     >>> env, policy = IndoorNavigation(), ImagePolicy.load()
     >>> observation, _ = env.reset(seed=0)
     >>> env.action_space.contains(policy(observation))
@@ -90,7 +90,7 @@ class ImagePolicy:
         Parameters
         ----------
         path
-            The .npz file; None is the one that comes with the package.
+            The .npz file; None is the one beside this module.
 
         Returns
         -------
@@ -133,12 +133,12 @@ class DangerModel:
     Parameters
     ----------
     weights
-        Float32 arrays by the names of the layers; `load` reads those that come with the package.
+        Float32 arrays by the names of the layers; `load` reads those that stand beside this file.
         Others than the network needs raise `InvalidValueError`.
 
     Examples
     --------
-    >>> from pacbound.shield.robot import IndoorNavigation
+    >>> from experiments.robot import IndoorNavigation
     >>> env, danger = IndoorNavigation(), DangerModel.load()
     >>> observation, _ = env.reset(seed=0)
     >>> danger(observation) < 0.5
@@ -155,7 +155,7 @@ class DangerModel:
         Parameters
         ----------
         path
-            The .npz file; None is the one that comes with the package.
+            The .npz file; None is the one beside this module.
 
         Returns
         -------

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from pacbound.shield.robot.physics import MAX_SPEED, MAX_TURN
-from pacbound.shield.robot.rooms import CELL, ROBOT_RADIUS, Room, free_cells
+from experiments.robot.physics import MAX_SPEED, MAX_TURN
+from experiments.robot.rooms import CELL, ROBOT_RADIUS, Room, free_cells
 
 _LOOK_AHEAD = 0.8
 _COMFORT = 0.3  # metres of air beyond which more does not make a way better
@@ -34,7 +34,7 @@ class Expert:
 
     Examples
     --------
-    >>> from pacbound.shield.robot import IndoorNavigation
+    >>> from experiments.robot import IndoorNavigation
     >>> env = IndoorNavigation()
     >>> _, info = env.reset(seed=1)
     >>> expert, terminated = Expert(info["room"]), False

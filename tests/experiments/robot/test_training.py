@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 pytest.importorskip("torch", reason="training needs the extra `torch`")
 
 import torch
+from experiments.robot.inference import DANGER_SHAPES, read_weights
 from experiments.shield.demonstrations import demonstrations
 from experiments.shield.networks import (
     DangerNetwork,
@@ -23,9 +23,8 @@ from experiments.shield.networks import (
     write_weights,
 )
 
+from experiments.robot import DangerModel, ImagePolicy
 from pacbound.errors import InvalidValueError
-from pacbound.shield.robot import DangerModel, ImagePolicy
-from pacbound.shield.robot.inference import DANGER_SHAPES, read_weights
 
 
 def random_observations(count: int, *, seed: int = 0) -> dict[str, Any]:
@@ -55,7 +54,6 @@ def test_numpy_says_what_torch_says(kind: str) -> None:
     assert found.std() > 1e-3
 
 
-@pytest.mark.slow
 def test_training_learns_and_is_the_same_each_time() -> None:
     seen = random_observations(256)
     seen["depth"][:] = 0.5  # nothing to learn by heart

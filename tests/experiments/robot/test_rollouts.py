@@ -7,15 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
-
-pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacbound[shield]'")
-pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
-
 from tests.shield.cars import labelled
 
+from experiments.robot import IndoorNavigation, brake
 from pacbound.shield import check_label, run_shielded
-from pacbound.shield.robot import IndoorNavigation, brake
 
 HORIZON = 100
 collect = partial(labelled, IndoorNavigation, horizon=HORIZON, backup_steps=60)
@@ -30,7 +25,6 @@ def danger(observation: Any) -> float:
     return 1 - float(observation["depth"][:, 20:44].min())
 
 
-@pytest.mark.slow
 def test_labels_of_the_robot_are_confirmed_by_replay() -> None:
     rollouts = collect(rush, brake, danger, seeds=range(12))
     labelled = np.flatnonzero(rollouts.first_unrecoverable >= 0)
@@ -49,7 +43,6 @@ def test_labels_of_the_robot_are_confirmed_by_replay() -> None:
         assert (found.safe_at, found.safe_after) == (True, False)
 
 
-@pytest.mark.slow
 def test_where_the_clearance_is_enough_simulating_the_backup_anyway_changes_no_label() -> None:
     trusting = collect(rush, brake, danger, seeds=range(100, 112))
     wary = collect(rush, brake, danger, seeds=range(100, 112), trust_clearance=False)
@@ -58,7 +51,6 @@ def test_where_the_clearance_is_enough_simulating_the_backup_anyway_changes_no_l
         assert trusting.columns[name].tobytes() == wary.columns[name].tobytes()
 
 
-@pytest.mark.slow
 def test_the_same_seeds_give_the_same_rollouts_to_the_bit_in_one_process_and_in_two() -> None:
     once = collect(rush, brake, danger, seeds=range(8))
     again = collect(rush, brake, danger, seeds=range(8), n_jobs=2, chunk=3)
@@ -66,7 +58,6 @@ def test_the_same_seeds_give_the_same_rollouts_to_the_bit_in_one_process_and_in_
         assert column.tobytes() == again.columns[name].tobytes()
 
 
-@pytest.mark.slow
 def test_a_shield_that_fires_early_enough_is_safe_where_the_plain_rollout_was_caught() -> None:
     plain = collect(rush, brake, danger, seeds=range(12))
     shielded = run_shielded(

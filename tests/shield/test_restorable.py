@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacbound[shield]'")
+pytest.importorskip("mujoco", reason="the environments need mujoco")
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 import mujoco
@@ -17,8 +17,8 @@ from tests.shield.cars import labelled
 
 from pacbound.errors import InvalidTypeError
 from pacbound.shield import check_label
+from pacbound.shield.gym import RestorableMujoco
 from pacbound.shield.protocol import Restorable
-from pacbound.shield.robot.restorable import RestorableMujoco
 
 POLE = """
 <mujoco>

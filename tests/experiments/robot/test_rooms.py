@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.ndimage import label
-
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
-
-from pacbound.shield.robot.rooms import (
+from experiments.robot.rooms import (
     LEAST_JOURNEY,
     ROBOT_RADIUS,
     Obstacle,
@@ -20,6 +16,7 @@ from pacbound.shield.robot.rooms import (
     free_cells,
     random_room,
 )
+from scipy.ndimage import label
 
 ROOMS = [random_room(np.random.default_rng(seed)) for seed in range(40)]
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments.robot.cameras import COLUMNS, FAN, RANGE, ROWS
+from experiments.robot.physics import CAMERA_FORWARD, CAMERA_HEIGHT
 
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
-
-from pacbound.shield.robot import IndoorNavigation, Obstacle, Room
-from pacbound.shield.robot.cameras import COLUMNS, FAN, RANGE, ROWS
-from pacbound.shield.robot.physics import CAMERA_FORWARD, CAMERA_HEIGHT
+from experiments.robot import IndoorNavigation, Obstacle, Room
 
 WALL = Obstacle("wall", 5.05, 5.0, 5.0, (0.05, 30.0, 5.0))
 

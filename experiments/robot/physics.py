@@ -23,7 +23,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.shield.robot.rooms import ROBOT_HEIGHT, ROBOT_RADIUS, Obstacle, Room
+from experiments.robot.rooms import ROBOT_HEIGHT, ROBOT_RADIUS, Obstacle, Room
 
 TIMESTEP = 0.005
 MAX_SPEED = 1.2

@@ -8,24 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from pacbound.errors import InvalidValueError
-
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
-
+from experiments.robot.inference import WEIGHTS, read_weights
+from experiments.robot.rooms import TUNING
 from tests.shield.cars import labelled
 
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
-from pacbound.shield.robot.inference import WEIGHTS, read_weights
-from pacbound.shield.robot.rooms import TUNING
+from experiments.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
+from pacbound.errors import InvalidValueError
 
 LARGEST = 300_000
 
 
-@pytest.mark.slow
 def test_acting_needs_no_torch() -> None:
     program = (
-        "import sys; from pacbound.shield.robot import *; import numpy as np; env = "
+        "import sys; from experiments.robot import *; import numpy as np; env = "
         "IndoorNavigation();o, _ = env.reset(seed=0); ImagePolicy.load()(o), "
         "DangerModel.load()(o); print('torch' in sys.modules)"
     )
@@ -57,7 +52,6 @@ def test_the_shipped_weights_are_small() -> None:
     assert [path.name for path in WEIGHTS.glob("*.npz") if path.stat().st_size > LARGEST] == []
 
 
-@pytest.mark.slow
 def test_the_shipped_policy_is_imperfect_and_the_shipped_danger_tells_when() -> None:
     rollouts = labelled(
         IndoorNavigation,

@@ -5,15 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
+from experiments.robot.rooms import CALIBRATION, DANGER_TRAINING, POLICY_TRAINING, TEST, TUNING
 
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
-
-from pacbound.shield.robot import Expert, IndoorNavigation
-from pacbound.shield.robot.rooms import CALIBRATION, DANGER_TRAINING, POLICY_TRAINING, TEST, TUNING
+from experiments.robot import Expert, IndoorNavigation
 
 
-@pytest.mark.slow
 def test_the_expert_is_safe_and_arrives_in_nearly_all_rooms() -> None:
     env, unsafe, success = IndoorNavigation(), 0, 0
     for seed in TUNING[:40]:

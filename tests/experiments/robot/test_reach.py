@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from experiments.robot.physics import TOLERANCE, braking_path
 
-pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
-
-from pacbound.shield.robot import IndoorNavigation, Obstacle, Room, brake
-from pacbound.shield.robot.physics import TOLERANCE, braking_path
+from experiments.robot import IndoorNavigation, Obstacle, Room, brake
 
 MOST_BRAKING = 40
 
@@ -41,7 +39,6 @@ def brakes_safely(env: IndoorNavigation) -> bool:
     return False
 
 
-@pytest.mark.slow
 def test_what_is_surely_recoverable_brakes_safely_in_every_state_tried() -> None:
     env, rng = IndoorNavigation(), np.random.default_rng(0)
     sure = unsure_and_unsafe = 0

@@ -12,9 +12,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.robot.cameras import COLUMNS, ROWS, DepthCamera, Pictures
-from pacbound.shield.robot.physics import (
+from experiments.robot.cameras import COLUMNS, ROWS, DepthCamera, Pictures
+from experiments.robot.physics import (
     MAX_SPEED,
     MAX_TURN,
     TIMESTEP,
@@ -23,7 +22,8 @@ from pacbound.shield.robot.physics import (
     compile_model,
     surely_brakes,
 )
-from pacbound.shield.robot.rooms import Room, random_room
+from experiments.robot.rooms import Room, random_room
+from pacbound.errors import InvalidTypeError, InvalidValueError
 
 STEP_SECONDS = 0.1
 SUBSTEPS = round(STEP_SECONDS / TIMESTEP)

@@ -15,8 +15,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.robot.physics import CAMERA_FORWARD, CAMERA_HEIGHT, FLOOR_GROUP, WHEEL_RADIUS
 from pacbound.errors import MissingDependencyError
-from pacbound.shield.robot.physics import CAMERA_FORWARD, CAMERA_HEIGHT, FLOOR_GROUP, WHEEL_RADIUS
 
 ROWS, COLUMNS = 16, 64
 RANGE = 5.0
