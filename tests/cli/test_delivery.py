@@ -220,10 +220,6 @@ UNWRITTEN = {
     "a refusal": ((*COMMANDS["recall"][0], "-o", FULL), 3),
     "a refusal of certificates": ((*COMMANDS["together"][0], "-o", FULL), 3),
     "a refusal of a design": ((*COMMANDS["design"][0], "--xi", "0.0001", "-o", FULL, "--json"), 3),
-    "rows to label, and not certified yet": (
-        (*COMMANDS["label"][0][:-1], FULL),
-        3,
-    ),
     "a certificate": ((*COMMANDS["calibrate"][0], "-o", FULL), 2),
     "a page about a refusal": (("report", "shield.json", "-o", FULL), 3),
     "a page about a forgery": (("report", "forged.json", "-o", FULL), 1),

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pacbound.figure import Figure, Range
+from pacbound.figure import Figure
 from pacbound.figures import Curve, Named
 from pacbound.figures.batch import sampled_disagreements, who_answered
 from pacbound.figures.bins import Bins, intervals_by_bin
 from pacbound.figures.thresholds import (
-    Rate,
     rate_by_coverage,
-    rates_by_threshold,
     share_by_threshold,
 )
 from pacbound.figures.walk import ExitWalk, loss_along_walk
@@ -34,16 +32,6 @@ def shares(thresholds: Any, recall: Any, flagged: Any, certified: float | None =
     curves = [Curve("positives flagged", recall, "Recall"), Curve("rows flagged", flagged)]
     claim = None if certified is None else Named(certified, f"flag from {certified} on")
     return share_by_threshold(thresholds, curves, asked=TARGET, certified=claim, **WORDS)
-
-
-def rates(alarms: Any, misses: Any, certified: Range | None = None) -> Figure:
-    both = [
-        Rate(Curve("negatives with an alarm", alarms), Named(0.1, "at most 10 %")),
-        Rate(Curve("positives missed", misses), Named(0.05, "at most 5 %")),
-    ]
-    return rates_by_threshold(
-        np.linspace(0.1, 0.9, len(alarms)), both, certified=certified, **WORDS
-    )
 
 
 def risk(thresholds: Any, coverage: Any, wrong: Any, certified: float | None = None) -> Figure:
@@ -111,14 +99,6 @@ SHAPES: dict[str, Figure] = {
     "share, all at score 0": shares([0.0], [1.0], [1.0], 0.0),
     "share, saturated": shares([0.1, 0.2, 0.3], [1.0, 1.0, 1.0], [1.0, 0.7, 0.5], 0.3),
     "share, no positives": shares([0.1, 0.9], [NAN, NAN], [1.0, 0.5]),
-    "rates": rates(
-        [1, 0.3, 0.05, 0], [0, 0.01, 0.02, 0.3], Range(0.4, 0.6, "certified", "certified")
-    ),
-    "rates, refused": rates([1, 0.5], [0.2, 0.9]),
-    "rates, no positives": rates([1, 0.5, 0.01], [NAN] * 3),
-    "rates, a single threshold": rates(
-        [1, 0.05, 0], [0, 0.01, 0.5], Range(0.5, 0.5, "certified", "certified")
-    ),
     "bins": intervals_by_bin(BINS),
     "bins, one": intervals_by_bin(Bins([0.0], [1.0], [9], [9], [0.66], [1.0])),
     "bins, single scores": intervals_by_bin(

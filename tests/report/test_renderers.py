@@ -139,7 +139,7 @@ def _sides(drawn: Any) -> list[tuple[float, ...]]:
     return [tuple(map(float, one)) for one in ends]
 
 
-@pytest.mark.parametrize("name", ["rates", "bins, single scores", "evidence, huge", "forecast"])
+@pytest.mark.parametrize("name", ["share", "bins, single scores", "evidence, huge", "forecast"])
 def test_matplotlib_saves_what_it_drew(name: str, tmp_path: Path) -> None:
     draw(SHAPES[name])[0].figure.figure.savefig(tmp_path / "figure.png", dpi=50)
     assert (tmp_path / "figure.png").stat().st_size > 1000
