@@ -138,16 +138,6 @@ def results_safe_planning() -> Iterator[str]:
     }
     unsafe = driven["depth", 0.1, "exact"]
     yield f"was unsafe in {percent(unsafe['unsafe'] / unsafe['rollouts'], 1)} of these rooms"
-    for name, last in (("camera", ","), ("sidewalk", ", and")):
-        reached = [
-            percent(driven[name, xi, method]["success"] / driven[name, xi, method]["rollouts"], 1)
-            for xi in (0.05, 0.1)
-            for method in ("exact", "product")
-        ]
-        yield (
-            f"{reached[0]} against {reached[1]} at xi = 0.05{last} {reached[2]} against "
-            f"{reached[3]} at 0.1"
-        )
     yield from _ablations(tasks)
 
 
@@ -161,8 +151,6 @@ def _ablations(tasks: Any) -> Iterator[str]:
 
     half = percent(1 - cell("depth", 0.1, "naive")["safety"][0], 1)
     yield f"in every draw where less than {half} was asked for"
-    still = 1 - cell("sidewalk", 0.1, "naive")["safety"][0]
-    yield f"The threshold 0.5 is unsafe in {percent(still)} of the walks"
 
 
 def results_fast_inference() -> Iterator[str]:
@@ -371,12 +359,6 @@ def _trust_or_escalate() -> Iterator[str]:
     for xi in (0.1, 0.15):
         row = of("Mistral-7B", xi)
         assert row["released"]["violations"] > 0.95 * row["draws"]
-    row = of("all judges, the surest answers", 0.1)
-    broken = row["released"]["violations"] / row["draws"]
-    yield (
-        "Mistral-7B breaks the promise in nearly every draw at `xi` = 0.1 and 0.15, the cascade in "
-        f"{percent(broken)} of them at 0.1"
-    )
 
 
 def _fewer_calls() -> Iterator[str]:
@@ -393,13 +375,8 @@ def _fewer_calls() -> Iterator[str]:
     )
     assert loose["name"].startswith("FERPLUS")
     assert strict["name"].startswith("FERPLUS")
-    possible = [1 - row["needed"] / row["theirs"]["sent"] for row in (loose, strict)]
-    yield (
-        f"on FERPLUS by {100 * loose['fewer']:.1f} and {percent(strict['fewer'], 1)}, where "
-        f"knowing all answers would save {100 * possible[0]:.0f} and {percent(possible[1])}"
-    )
-    (draws,) = {row["draws"] for row in rows}
-    yield f"All settings have {draws} draws."
+    yield f"on FERPLUS by {100 * loose['fewer']:.1f} and {percent(strict['fewer'], 1)}."
+    assert {row["draws"] for row in rows} == {100}
 
 
 def _parquet() -> Iterator[str]:
