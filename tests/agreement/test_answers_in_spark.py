@@ -15,7 +15,6 @@ from pacbound import (
     Tally,
     answer_batch,
     calibrate,
-    certify_replacement,
     design_cascade,
     rows_to_label,
 )
@@ -139,15 +138,6 @@ def test_what_is_wrong_with_labels_is_refused_alike(spark: Any, case: str) -> No
             Tally.count("cascade", data=rows, answers=came, **CASCADE)
 
 
-def test_the_same_answer_twice_is_one(spark: Any) -> None:
-    twice = pa.concat_tables([SOME, SOME.slice(0, 5)])
-    once = Tally.count("cascade", data=pl.DataFrame(TABLE), answers=SOME, **CASCADE)
-    engines = ((pl.DataFrame(TABLE), twice), tuple(map(spark.createDataFrame, (TABLE, twice))))
-    for rows, came in engines:
-        found = Tally.count("cascade", data=rows, answers=came, **CASCADE)
-        assert found.counts.tolist() == once.counts.tolist()
-
-
 def test_every_row_needs_an_answer_where_labels_may_not_be_missing(spark: Any) -> None:
     few = spark.createDataFrame(ALL.slice(3))
     with pytest.raises(InvalidValueError, match=r"has no answer in .*3 such rows"):
@@ -171,14 +161,3 @@ def test_what_needs_arrays_says_what_to_collect(spark: Any) -> None:
     monitor = Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.01)
     with pytest.raises(InvalidValueError, match=r"no order.* sort them .* pass the columns as arr"):
         monitor.update(frame, columns={"confidence": "c", "correct": "fast"})
-
-
-@pytest.mark.parametrize("other", ["spark", "arrow"])
-def test_tables_of_several_models_are_joined_in_spark_first(spark: Any, other: str) -> None:
-    frame = spark.createDataFrame(TABLE)
-    data = (frame, frame if other == "spark" else TABLE)
-    said = r"join them in Spark first, old\.join\(new, \['id'\]\)"
-    with pytest.raises(InvalidTypeError, match=said):
-        certify_replacement("fast", "slow", data=data, id="id", xi=0.1, delta=0.1)
-    with pytest.raises(InvalidTypeError, match=said):
-        Tally.count("cascade", data=data, id="id", **{**CASCADE, "label": "slow"})

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pacbound import calibrate, certify_abstention, certify_cascade, certify_recall, certify_shield
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound import calibrate, certify_abstention, certify_cascade, certify_recall
+from pacbound.errors import InvalidValueError
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -159,36 +159,6 @@ def test_what_is_not_a_score_is_refused_in_every_engine(
         certificate.apply(frame(table), score="c")
 
 
-def test_groups_that_were_not_certified_are_refused_if_asked(frame: Callable[[Any], Any]) -> None:
-    certificate, named = CASES["groups"]
-    with pytest.raises(InvalidValueError, match=r"g holds 'z'.*not certified"):
-        certificate.apply(frame(rows()), strict=True, **named)
-
-
-def test_a_model_that_answers_must_have_predicted(frame: Callable[[Any], Any]) -> None:
-    certificate = CASES["cascade"][0]
-    table = pa.table({"c": [1.0, 0.0], "p": ["a", "b"], "q": pa.array(["a", None], pa.string())})
-    with pytest.raises(InvalidValueError, match=r"q.*missing"):
-        certificate.apply(frame(table), confidence="c", prediction=["p", "q"])
-
-
-def test_a_column_that_is_there_already_is_not_written_over(frame: Callable[[Any], Any]) -> None:
-    table = pa.table({"c": [0.5], "pac_flag": [0]})
-    with pytest.raises(InvalidValueError, match="already has a column 'pac_flag'"):
-        CASES["recall"][0].apply(frame(table), score="c")
-
-
-def test_columns_are_those_of_the_certificate_unless_others_are_named() -> None:
-    table = pl.DataFrame({"score": SCORE, "right": RIGHT})
-    named: Any = {"confidence": "score", "correct": "right"}
-    certificate = calibrate(**named, data=table, delta=0.05)
-    assert "pac_lower" in certificate.apply(table).columns
-    with pytest.raises(InvalidValueError, match="no column 'score'"):
-        certificate.apply(table.rename({"score": "c"}))
-    other = certificate.apply(table.rename({"score": "c"}), confidence="c")
-    assert other["pac_lower"].equals(certificate.apply(table)["pac_lower"])
-
-
 def test_rows_of_pandas_keep_their_index_whatever_it_is() -> None:
     table = pd.DataFrame({"c": [0.9, 0.1, 0.5]}, index=[7, 7, 3])
     certificate = CASES["recall"][0]
@@ -206,30 +176,6 @@ def test_a_lazy_frame_stays_lazy_and_has_null_for_a_score_that_is_lost_later(
     assert isinstance(found, pl.LazyFrame)
     pl.DataFrame({"c": [0.9, float("nan")]}).write_parquet(path)
     assert found.collect()["pac_answer"].to_list() == [1, None]
-
-
-def test_what_says_nothing_about_rows_is_not_applied() -> None:
-    shield = certify_shield([0.1] * 300, [False] * 300, xi=0.1, delta=0.05)
-    with pytest.raises(InvalidValueError, match="shield certificate is not applied"):
-        shield.apply(pl.DataFrame({"c": [0.5]}))
-    with pytest.raises(InvalidTypeError, match="has no groups: leave group out"):
-        CASES["recall"][0].apply(pl.DataFrame({"c": [0.5], "g": ["a"]}), score="c", group="g")
-    with pytest.raises(InvalidTypeError, match="2 scores, and 1 columns"):
-        CASES["three models"][0].apply(pl.DataFrame({"c": [0.5]}), confidence="c")
-    with pytest.raises(InvalidTypeError, match="3 prediction columns for 2 models"):
-        CASES["cascade"][0].apply(rows(), confidence="c", prediction=["p", "q", "k"])
-    with pytest.raises(InvalidTypeError, match="is not a frame"):
-        CASES["recall"][0].apply([0.5], score="c")
-
-
-def test_a_certificate_that_was_changed_is_not_applied(tmp_path: Path) -> None:
-    from pacbound import load_certificate
-
-    path = tmp_path / "recall.json"
-    CASES["recall"][0].save(path)
-    path.write_text(path.read_text().replace('"target": 0.9', '"target": 0.1'))
-    with pytest.raises(CertificateError):
-        load_certificate(path).apply(pl.DataFrame({"c": [0.5]}), score="c")
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pacbound import Tally, calibrate, certify_cascade
+from pacbound import Tally, calibrate
 
 N = 600
 PLACE = np.arange(N)
@@ -105,40 +105,6 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
     )
 
 
-def test_a_class_that_counts_and_answers_that_are_replaced_are_told_by_their_case(
-    frame: Any,
-) -> None:
-    named: dict[str, Any] = {"score": "c", "positive": "truth", "positive_class": "a"}
-    counted = Tally.count("recall", data=frame, **named)
-    assert counted == Tally.count("recall", score=SCORE, positive=TRUTH, positive_class="a")
-    classes: dict[str, Any] = {"classes": ["a", "A", "b"]}
-    columns: dict[str, Any] = {"prediction": ["slow", "fast"], "label": "truth", **classes}
-    arrays = Tally.count(
-        "replacement", prediction=np.column_stack([SLOW, FAST]), label=TRUTH, **classes
-    )
-    assert Tally.count("replacement", data=frame, **columns) == arrays
-
-
-def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
-    rule: dict[str, Any] = {"missing": ["a"], "classes": ["A", "b", "a"]}
-    counted = Tally.count(
-        "cascade",
-        data=frame,
-        confidence=["c"],
-        prediction=["slow", "slow"],
-        label="truth",
-        **rule,
-    )
-    arrays = Tally.count(
-        "cascade",
-        confidence=SCORE,
-        prediction=np.column_stack([SLOW, SLOW]),
-        label=TRUTH,
-        **rule,
-    )
-    assert counted == arrays
-
-
 def test_clusters_that_differ_in_case_are_two(frame: Any) -> None:
     drawn: dict[str, Any] = {"cluster_bound": N, "seed": 3}
     frame_columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "clusters": "region"}
@@ -168,20 +134,6 @@ def test_each_row_is_given_what_its_own_group_was_given(frame: Any) -> None:
     found = {(row["region"], row["c"]): (row["pac_lower"], row["pac_upper"]) for row in applied}
     assert found == wanted
     assert len(applied) == N
-
-
-def test_the_answer_of_each_row_is_what_its_model_predicts(frame: Any) -> None:
-    certificate = certify_cascade(
-        SCORE,
-        np.column_stack([SLOW, SLOW]),
-        TRUTH,
-        xi=0.05,
-        delta=0.05,
-        classes=["a", "A", "b"],
-    )
-    applied = _rows(certificate.apply(frame, confidence="c", prediction=["fast", "slow"]))
-    answered = [row["fast"] if row["pac_exit"] == 0 else row["slow"] for row in applied]
-    assert [row["pac_prediction"] for row in applied] == answered
 
 
 def _with_ids(frame: Any) -> Any:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import parquet
 from tests.products import standing_for
 from tests.tally.question_names import question_of
 
@@ -222,26 +220,6 @@ def test_every_engine_hashes_a_million_names_as_python_does(frame: Engine, many:
 
 INSIDE = Hashed(5, "coin", "name", within="name")
 
-ORDERED = ("pandas", "polars", "polars-lazy", "pyarrow", "csv", "parquet", "arrow")
-
-
-@pytest.mark.parametrize("table", ORDERED, indirect=True)
-@pytest.mark.parametrize(
-    "by", [{"clusters": "patient", "seed": 0}, {"weights": "w", "weight_bound": 3, "seed": 0}]
-)
-def test_rows_that_have_an_order_need_no_ids(table: Engine, by: dict[str, Any]) -> None:
-    for question in QUESTIONS.values():
-        named = {**question, **by}
-        assert _counted(table(TABLE), named) == Tally.count(question_of(named), **_arrays(named))
-
-
-@pytest.mark.parametrize(
-    "by", [{"clusters": "patient", "seed": 0}, {"weights": "w", "weight_bound": 3, "seed": 0}]
-)
-def test_rows_without_an_order_need_ids(by: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValueError, match="have no order"):
-        Tally.count("shield", data=duckdb.from_arrow(TABLE), **QUESTIONS["shield"], **by)
-
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize(
@@ -256,31 +234,6 @@ def test_a_cluster_may_be_spread_over_files(
     assert Tally.count(question_of(named), data=tmp_path, **named, engine=engine) == Tally.count(
         question_of(named), **_arrays(named)
     )
-
-
-def test_files_of_several_formats_are_read_in_their_order(tmp_path: Path) -> None:
-    csv.write_csv(TABLE.slice(0, 100), tmp_path / "a.csv")
-    parquet.write_table(TABLE.slice(100, 100), tmp_path / "b.parquet")
-    csv.write_csv(TABLE.slice(200), tmp_path / "c.csv")
-    named = {**QUESTIONS["cascade"], "clusters": "patient", "seed": 0}
-    assert Tally.count(question_of(named), data=sorted(tmp_path.iterdir()), **named) == Tally.count(
-        question_of(named), **_arrays(named)
-    )
-
-
-def test_progress_of_both_readings_goes_from_none_to_all(tmp_path: Path) -> None:
-    parquet.write_table(TABLE, tmp_path / "t.parquet")
-    shares: list[float] = []
-    Tally.count(
-        "shield",
-        data=tmp_path,
-        **QUESTIONS["shield"],
-        clusters="patient",
-        progress=shares.append,
-        seed=0,
-    )
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
 
 
 @pytest.mark.parametrize("column", ["patient", "number"])
@@ -301,9 +254,3 @@ def test_a_weight_that_is_none_is_refused_by_every_engine(table: Engine, value: 
     named = {**QUESTIONS["shield"], "weights": "w", "weight_bound": 3, "row_ids": "row"}
     with pytest.raises((InvalidValueError, InvalidTypeError)):
         _counted(table(broken), named)
-
-
-def test_a_frame_without_rows_has_a_tally_without_rows() -> None:
-    empty = pl.DataFrame(TABLE).head(0)
-    named = {**QUESTIONS["shield"], "clusters": "patient"}
-    assert Tally.count(question_of(named), data=empty, **named).rows == 0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.tally.question_names import question_of
 
-from pacbound import Tally, calibrate, certify_cascade, certify_shield
+from pacbound import Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidValueError
 
 Engine: TypeAlias = Callable[[Any], Any]
@@ -292,11 +292,6 @@ def test_every_engine_and_a_file_refuse_labels_of_other_rows(table: Engine) -> N
         certify_cascade(data=table(rolled), **named, xi=0.3, delta=0.05)
 
 
-def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    counted = certify_shield("danger", "unsafe", data=table(TABLE), xi=0.5, delta=0.05)
-    assert counted.claim_digest == certify_shield(DANGER, UNSAFE, xi=0.5, delta=0.05).claim_digest
-
-
 def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
     columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "group"}
     parts = Tally.count("calibration", data=frame(TABLE.slice(0, 100)), **columns) + Tally.count(
@@ -304,29 +299,6 @@ def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
     )
     assert parts == Tally.count(
         "calibration", confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5]
-    )
-
-
-@pytest.mark.parametrize(
-    "names",
-    [("outcome", "score", "rows"), ("rows", "group", "outcome"), ('a "b"', "{c} %d", "e'f é")],
-)
-def test_columns_may_have_any_plain_name(frame: Engine, names: tuple[str, str, str]) -> None:
-    renamed = TABLE.select(["c", "ok", "group"]).rename_columns(names)
-    counted = Tally.count(
-        "calibration", data=frame(renamed), confidence=names[0], correct=names[1], groups=names[2]
-    )
-    assert counted == Tally.count(
-        "calibration", confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5]
-    )
-
-
-def test_a_table_without_rows_has_a_tally_without_cells(frame: Engine) -> None:
-    counted = Tally.count(
-        "calibration", data=frame(TABLE.slice(0, 0)), confidence="c", correct="ok", groups="group"
-    )
-    assert counted == Tally.count(
-        "calibration", confidence=[], correct=[], groups=np.array([], dtype=str)
     )
 
 
@@ -349,27 +321,4 @@ def test_scores_a_few_floats_from_an_edge_are_in_the_same_bins(drawn: tuple[int,
     assert Tally.count("calibration", data=frame, **columns) == expected
     assert (
         Tally.count("calibration", data=duckdb.from_arrow(frame.to_arrow()), **columns) == expected
-    )
-
-
-@given(
-    inner=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=40, unique=True),
-    others=st.lists(st.floats(0, 1), max_size=10),
-)
-def test_scores_on_given_edges_are_in_the_same_bins(
-    inner: list[float], others: list[float]
-) -> None:
-    edges = [0.0, *sorted(inner), 1.0]
-    scores = np.concatenate([_around(np.array(edges)), others])
-    correct = np.arange(len(scores)) % 2 == 0
-    expected = Tally.count("calibration", confidence=scores, correct=correct, edges=edges)
-    frame = pl.DataFrame({"c": scores, "ok": correct})
-    assert (
-        Tally.count("calibration", data=frame, confidence="c", correct="ok", edges=edges)
-        == expected
-    )
-    relation = duckdb.from_arrow(frame.to_arrow())
-    assert (
-        Tally.count("calibration", data=relation, confidence="c", correct="ok", edges=edges)
-        == expected
     )

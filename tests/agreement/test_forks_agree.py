@@ -92,14 +92,3 @@ def test_an_engine_refuses_what_arrays_refuse(made: Any, case: str) -> None:
     arrays = {role: table[name] for role, name in {**COLUMNS, "groups": "room"}.items()}
     with pytest.raises(InvalidValueError, match=said):
         Tally.count("forks", **arrays)
-
-
-def test_two_rows_for_one_threshold_are_refused(made: Any) -> None:
-    table = _rows()
-    twice = {name: [*values, values[0]] for name, values in table.items()}
-    for count in (
-        lambda: _inside(made(pa.table(twice))),
-        lambda: Tally.count("forks", **{role: twice[name] for role, name in COLUMNS.items()}),
-    ):
-        with pytest.raises(InvalidValueError, match=r"has two rows for the threshold"):
-            count()

@@ -201,15 +201,3 @@ def test_a_grade_that_cannot_be_is_refused_by_every_engine(
             )
     with pytest.raises(InvalidValueError, match=said):
         Tally.count("replacement", data=table(changed), **asked, **scale)
-
-
-@pytest.mark.parametrize("role", ["groups", "row_ids"])
-def test_a_name_that_ends_in_nul_is_refused_by_every_engine(table: Engine, role: str) -> None:
-    """Arrays of text drop the NUL, and would take two names for one."""
-    names = ["a", "a\0", *COLUMNS["id"][2:]]
-    rows = pa.table({"c": COLUMNS["c"], "ok": COLUMNS["g"], "name": names})
-    given: dict[str, Any] = {role: "name", "data": table(rows)}
-    with pytest.raises(InvalidValueError, match=r"ends in NUL|the NUL at its end"):
-        Tally.count("calibration", "c", "ok", **given)
-    with pytest.raises(InvalidValueError, match="the NUL at its end"):
-        Tally.count("calibration", COLUMNS["c"], COLUMNS["g"], **{role: names})

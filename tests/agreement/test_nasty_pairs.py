@@ -241,10 +241,6 @@ def test_a_cascade_takes_a_pair_for_one_class_or_for_a_loss_or_refuses_it(
         assert (found == {SAME}) == (verdict == SAME)
 
 
-def test_there_are_at_least_sixty_pairs_and_no_pair_twice() -> None:
-    assert len({(repr(p), repr(y)) for p, y, *_ in PAIRS}) == len(PAIRS) >= 60
-
-
 @pytest.mark.long
 def test_spark_gives_the_verdict_of_the_arrays(spark: Any, tmp_path: Path) -> None:
     count = _framed(spark.createDataFrame)
@@ -317,47 +313,3 @@ def test_gains_that_the_slow_model_cannot_have_made_are_refused_beyond_the_share
         Tally.count("cascade", **arrays, unseen_labels=0.28)
     for allowed in ({"unseen_labels": 0.29}, {"classes": [0, 1]}):
         assert Tally.count("cascade", **arrays, **allowed).totals["only_fast"] == 29
-
-
-@pytest.mark.parametrize("code", [-1, 999, 2**63, 2**70, 10**400, -(2**63) - 1])
-@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.uint64(), pa.float64(), pa.bool_()])
-@pytest.mark.parametrize("source", [name for name in TYPED if name not in ("arrays", "npz")])
-def test_a_code_for_missing_values_may_be_beyond_what_the_column_holds(
-    source: str, kind: Any, code: int, tmp_path: Path
-) -> None:
-    columns = {
-        "c": pa.array([0.5] * 3),
-        **{name: pa.array([1, 0, 1], pa.int8()).cast(kind) for name in "pqy"},
-    }
-    found = TYPED[source](columns, tmp_path, {**CASCADE, "missing": code})
-    assert found.totals["agree"] == found.rows == 3
-
-
-@pytest.mark.parametrize("source", [*TYPED, *TEXT])
-def test_classes_of_64_bits_stay_apart_beside_labels_that_are_missing(
-    source: str, tmp_path: Path
-) -> None:
-    count, first, second = {**TYPED, **TEXT}[source], 2**60 + 1, 2**60 + 2
-    columns = {
-        "c": [0.5] * 4,
-        "p": [first, second, first, second],
-        "q": [first, second, second, second],
-        "y": [first, second, second, None],
-    }
-    if source in ("npz", "pandas"):
-        # Here integers beside a missing value are floats.
-        with pytest.raises(InvalidValueError, match="floats hold exactly"):
-            count(columns, tmp_path, CASCADE)
-        return
-    assert count(columns, tmp_path, CASCADE).totals["only_slow"] == 1
-
-
-@pytest.mark.parametrize("nested", [["a"], {"a": 1}, [1], []])
-@pytest.mark.parametrize("column", ["p", "y"])
-def test_a_list_or_an_object_in_json_is_no_class(column: str, nested: Any, tmp_path: Path) -> None:
-    columns: dict[str, list[Any]] = {"c": [0.5] * 2, "p": ["a", "b"], "y": ["a", "b"]}
-    columns[column][1] = nested
-    with pytest.raises(InvalidTypeError, match=rf"{column}\[1\] is .*a list or an object"):
-        TEXT["jsonl"](columns, tmp_path, CALIBRATION)
-    columns = {"c": [0.5] * 2, "p": ["[1]", "{}"], "y": ["[1]", "{}"]}
-    assert TEXT["jsonl"](columns, tmp_path, CALIBRATION).totals["right"] == 2

@@ -13,7 +13,6 @@ import pytest
 from tests.tally.question_names import question_of
 
 from pacbound import Tally
-from pacbound.tally.grids import AtomBins
 
 SCALES = [100.0, 255.0, 7.0, 3.0]
 
@@ -45,15 +44,6 @@ def test_a_score_is_divided_by_its_scale_once_in_every_engine(
         )
     found = counted(rows, score="c", positive="ok", scale=scale)
     assert found == Tally.count("recall", score=numbers / scale, positive=right)
-
-
-def test_whole_percentages_fall_where_their_fractions_fall(table: Callable[[Any], Any]) -> None:
-    percent = np.arange(101)
-    right = percent % 2 == 0
-    rows = table(pa.table({"c": percent, "ok": right}))
-    found = counted(rows, confidence="c", correct="ok", n_bins=100, scale=100)
-    fractions = [float(f"{p // 100}.{p % 100:02d}") for p in percent.tolist()]
-    assert found == Tally.count("calibration", confidence=fractions, correct=right, n_bins=100)
 
 
 def test_rollouts_that_were_lost_stay_lost_whatever_the_scale(table: Callable[[Any], Any]) -> None:
@@ -98,17 +88,3 @@ def test_edges_from_the_rows_are_the_same_in_every_engine(table: Callable[[Any],
     bins: dict[str, Any] = {"n_bins": 6, "edges": "equal-mass"}
     found = counted(rows, confidence="c", correct="ok", scale=100, **bins)
     assert found == Tally.count("calibration", confidence=percent / 100, correct=right, **bins)
-
-
-def test_a_score_a_little_above_one_counts_as_one_where_one_is_an_edge(
-    table: Callable[[Any], Any],
-) -> None:
-    scores = np.array([0.5, 1.0, 1.0, 1.0 + 5e-7, 0.2, 1.0])
-    right = np.array([True, False, True, True, False, True])
-    rows = table(pa.table({"c": scores, "ok": right}))
-    found = counted(rows, confidence="c", correct="ok", n_bins=3, edges="equal-mass")
-    assert isinstance(found.grid, AtomBins)
-    assert 1.0 in found.grid.limits
-    assert found == Tally.count(
-        "calibration", confidence=scores, correct=right, n_bins=3, edges="equal-mass"
-    )

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pacbound import Tally, calibrate, certify_cascade, certify_shield
+from pacbound import Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.sources.engines.spark import explained
 from pacbound.tally import classes
@@ -119,16 +119,6 @@ def _set(spark: Any, **settings: str) -> Iterator[None]:
 
 
 @contextmanager
-def _jobs(spark: Any, group: str) -> Iterator[Callable[[], int]]:
-    """How many jobs were run: one for each pass, where plans are not changed while they run."""
-    context = spark.sparkContext
-    with _set(spark, spark_sql_adaptive_enabled="false"):
-        context.setJobGroup(group, group)
-        yield lambda: len(context.statusTracker().getJobIdsForGroup(group))
-        context.setLocalProperty("spark.jobGroup.id", None)
-
-
-@contextmanager
 def _times_read(spark: Any, group: str) -> Iterator[Callable[[], int]]:
     """How often the rows of files were read: what executors keep is read in whole batches, which
     are few.
@@ -188,21 +178,6 @@ def _label(columns: dict[str, Any]) -> str:
 
 
 @pytest.mark.long
-def test_many_small_files_of_a_folder_are_listed_at_once(spark: Any, tmp_path: Path) -> None:
-    for place in range(40):
-        parquet.write_table(TABLE.slice(place * 50, 50), tmp_path / f"{place}.parquet")
-    given: dict[str, Any] = {"engine": "spark", **CORRECT}
-    with _jobs(spark, "files") as jobs:
-        counted = Tally.count("calibration", data=tmp_path, **given)
-        # Types are read in one job, rows in another.
-        assert jobs() == 2
-    assert counted == _from_arrays("calibration", CORRECT)
-    assert len(counted.sources) == 40
-    some = [tmp_path / f"{place}.parquet" for place in range(36)]
-    assert Tally.count("calibration", data=some, **given).rows == 36 * 50
-
-
-@pytest.mark.long
 def test_what_labels_say_of_the_slow_model_is_what_arrays_say(spark: Any) -> None:
     given: dict[str, Any] = {**THREE}
     counted = Tally.count("cascade", data=spark.createDataFrame(TABLE), **given)
@@ -255,24 +230,6 @@ def _engines(spark: Any, table: Any) -> dict[str, Any]:
         "duckdb": duckdb.from_arrow(table),
         "polars": pl.DataFrame(table).lazy(),
     }
-
-
-@pytest.mark.long
-def test_dates_and_times_are_classes_nowhere(spark: Any) -> None:
-    days = pa.array(np.datetime64("2026-01-01T00:00:00", "us") + PLACE[:20] % 3)
-    table = pa.table({"c": SCORE[:20], "fast": days, "y": days})
-    for data in _engines(spark, table).values():
-        with pytest.raises(
-            (InvalidTypeError, InvalidValueError), match=r"expected (class|integers)"
-        ):
-            Tally.count("calibration", data=data, **CLASSES)
-    with pytest.raises(InvalidTypeError, match=r"expected (class|integers)"):
-        Tally.count(
-            "calibration",
-            confidence=SCORE[:20],
-            prediction=days.to_numpy(),
-            label=days.to_numpy(),
-        )
 
 
 @pytest.mark.long
@@ -381,74 +338,6 @@ def test_four_models_come_back_in_32nds() -> None:
 
 
 @pytest.mark.long
-def test_groups_that_are_ids_are_named_as_too_many(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine_rows, "MOST_COMBINATIONS", 500)
-    table = TABLE.append_column("id", pa.array(PLACE))
-    for data in _engines(spark, table).values():
-        for question, columns in (("calibration", CORRECT), ("cascade", TWO), ("cascade", THREE)):
-            with pytest.raises(InvalidValueError, match=r"id holds so many groups that more than"):
-                Tally.count(question, data=data, **columns, groups="id")
-
-
-@pytest.mark.long
-def test_fields_of_structs_are_columns(spark: Any) -> None:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    plain = spark.createDataFrame(TABLE)
-    inside = plain.select(F.struct("c", F.struct("ok", "group").alias("in.side")).alias("m"))
-    assert inside.columns == ["m"]
-    nested = plain.select(F.struct("c", F.struct("ok").alias("of")).alias("m"), "group")
-    counted = Tally.count("calibration", data=nested, confidence="m.c", correct="m.of.ok")
-    assert counted == _from_arrays("calibration", CORRECT)
-    certificate = calibrate(SCORE, ARRAYS["ok"], delta=0.05)
-    applied = certificate.apply(nested, confidence="m.c")
-    assert applied.columns == ["m", "group", "pac_lower", "pac_upper", "pac_estimate"]
-    found = {(row["m"]["c"], row["pac_lower"]) for row in applied.collect()}
-    assert found == set(
-        zip(SCORE.tolist(), certificate.interval(SCORE)[:, 0].tolist(), strict=True)
-    )
-    with pytest.raises(InvalidValueError, match=r"no column 'm\.x'\. Its columns: 'm', 'group'\."):
-        Tally.count("calibration", data=nested, confidence="m.x", correct="m.of.ok")
-
-
-@pytest.mark.long
-def test_a_name_with_a_point_is_to_be_renamed(spark: Any) -> None:
-    frame = spark.createDataFrame(TABLE).withColumnRenamed("c", "m.c")
-    with pytest.raises(InvalidValueError, match=r"withColumnRenamed\('m\.c', 'm_c'\)"):
-        Tally.count("calibration", data=frame, confidence="m.c", correct="ok")
-
-
-@pytest.mark.long
-def test_two_columns_of_one_name_after_a_join_are_refused_if_they_are_asked_for(spark: Any) -> None:
-    left = spark.createDataFrame(TABLE.select(["c", "ok", "group"]))
-    right = spark.createDataFrame([(0, True), (1, False), (2, True)], ["group", "ok"])
-    both = left.join(right, left.group == right.group)
-    with pytest.raises(InvalidValueError, match=r"2 columns 'ok', as after a join: .*joined\.drop"):
-        Tally.count("calibration", data=both, **CORRECT)
-    assert Tally.count("calibration", data=both.drop(right.ok), **CORRECT) == _from_arrays(
-        "calibration", CORRECT
-    )
-
-
-@pytest.mark.long
-def test_case_tells_names_apart_only_where_the_session_does(spark: Any) -> None:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    plain = spark.createDataFrame(TABLE)
-    with pytest.raises(InvalidValueError, match=r"no column 'C'.*Did you mean 'c'. Upper"):
-        Tally.count("calibration", data=plain, confidence="C", correct="ok")
-    with _set(spark, spark_sql_caseSensitive="true"):
-        both = plain.withColumn("C", F.lit(0.5))
-        assert len(Tally.count("calibration", data=both, confidence="C", correct="ok").cells) == 1
-        counted = Tally.count("calibration", data=both, **CORRECT)
-        assert counted == _from_arrays("calibration", CORRECT)
-    with pytest.raises(InvalidValueError, match="columns c, C, which its engine takes for one"):
-        Tally.count("calibration", data=both, **CORRECT)
-
-
-@pytest.mark.long
 def test_files_whose_types_differ_are_refused_with_the_file_the_column_and_both_types(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -462,27 +351,6 @@ def test_files_whose_types_differ_are_refused_with_the_file_the_column_and_both_
         InvalidValueError, match=r"b\.parquet, column c, Expected Spark type double, actual"
     ):
         Tally.count("calibration", data=frame, **CORRECT)
-
-
-@pytest.mark.long
-def test_a_table_that_is_gone_is_to_be_read_again(spark: Any, tmp_path: Path) -> None:
-    parquet.write_table(TABLE, tmp_path / "a.parquet")
-    frame = spark.read.parquet(str(tmp_path))
-    (tmp_path / "a.parquet").unlink()
-    with pytest.raises(InvalidValueError, match="a file is gone since the frame was made"):
-        Tally.count("calibration", data=frame, **CORRECT)
-
-
-@pytest.mark.long
-def test_another_master_than_that_of_the_running_session_is_refused(
-    spark: Any, tmp_path: Path
-) -> None:
-    parquet.write_table(TABLE, tmp_path / "a.parquet")
-    given: dict[str, Any] = {**CORRECT, "data": tmp_path, "engine": "spark"}
-    assert spark.sparkContext.master == "local[2]"
-    with pytest.raises(InvalidValueError, match=r"session on local\[2\], .* spark\.stop\(\)"):
-        Tally.count("calibration", **given, master="spark://elsewhere:7077")
-    assert Tally.count("calibration", **given, master="local[2]").rows == N
 
 
 @pytest.mark.long
@@ -624,11 +492,3 @@ def test_a_batch_that_is_replayed_is_not_added_again(spark: Any, tmp_path: Path)
     again = Tally.count("calibration", SCORE[:5], ARRAYS["ok"][:5], source="epoch-1")
     with pytest.raises(RepeatedSourceError, match="source='epoch-1'"):
         Tally.load(total) + again
-
-
-@pytest.mark.long
-def test_a_row_for_each_step_is_refused(spark: Any) -> None:
-    steps = [(run, step / 10, step == 9) for run in range(60) for step in range(10)]
-    frame = spark.createDataFrame(steps, ["run", "danger", "collision"]).coalesce(1)
-    with pytest.raises(InvalidValueError, match="run looks like the name of a rollout"):
-        certify_shield("danger", "collision", data=frame, xi=0.2, delta=0.05)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from pacbound.baselines import NEVER_ANSWER, observed_risk_threshold, selective_guaranteed_risk
-from pacbound.errors import InvalidValueError
 from pacbound.stats.binomial import binomial_upper
 
 
@@ -33,21 +31,3 @@ def test_bisection_returns_a_threshold_whose_bound_passes() -> None:
     wrong = int((~right[answered]).sum())
     assert binomial_upper(wrong, int(answered.sum()), delta=level) <= 0.1
     assert 0.2 < answered.mean() < 0.9
-
-
-def test_nothing_is_answered_where_nothing_passes() -> None:
-    assert selective_guaranteed_risk([0.9, 0.8], [True, True], xi=0.1, delta=0.1) == NEVER_ANSWER
-    assert observed_risk_threshold([0.9], [False], xi=0.1) == NEVER_ANSWER
-    with pytest.raises(InvalidValueError, match="no rows"):
-        observed_risk_threshold([], [], xi=0.1)
-
-
-def test_the_observed_risk_keeps_nothing_in_reserve() -> None:
-    rng, violations = np.random.default_rng(2), 0
-    for _ in range(100):
-        scores = rng.random(500)
-        right = rng.random(500) < 0.8 + 0.2 * scores
-        # The true risk of answering from t on is 0.1 (1 - t).
-        threshold = observed_risk_threshold(scores, right, xi=0.05)
-        violations += 0.1 * (1 - threshold) > 0.05
-    assert violations > 25

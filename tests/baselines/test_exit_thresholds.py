@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pacbound import Tally
 from pacbound.baselines import (
     SLOW_ALONE,
     TemperatureScaling,
@@ -20,8 +17,6 @@ from pacbound.baselines import (
     softmax_threshold,
     temperature_threshold,
 )
-from pacbound.claims.cascade import certify_cascade
-from pacbound.errors import InvalidTypeError, InvalidValueError
 
 
 def lost(confidence: Any, predictions: Any, labels: Any, threshold: float) -> float:
@@ -81,83 +76,7 @@ def test_histogram_threshold_is_the_lowest_of_the_grid_that_holds_on_the_rows_se
     ] == []
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_means_never_ask_for_a_higher_threshold_than_a_certificate(seed: int) -> None:
-    table = rows(seed)
-    certificate = certify_cascade(*table, xi=0.05, delta=0.05)
-    assert certificate.certified
-    assert histogram_threshold(*table, xi=0.05) <= certificate.thresholds[0]
-
-
-def test_a_higher_threshold_that_breaks_xi_does_not_stop_the_search() -> None:
-    confidence, predictions = [0.9, 0.5, 0.1], [[0, 1], [1, 0], [1, 1]]
-    assert histogram_threshold(confidence, predictions, [1, 1, 1], xi=0.1) == 0.0
-
-
 def test_saturated_scores_that_break_xi_leave_the_slow_model_alone() -> None:
     threshold = histogram_threshold([1.0, 1.0], [[0, 1], [1, 1]], [1, 1], xi=0.1)
     assert threshold == SLOW_ALONE == math.inf
     assert histogram_threshold([0.5], [[0, 1]], [1], xi=0.1) == 0.5 + 2**-16
-
-
-@given(st.integers(1, 99))
-def test_a_loss_of_exactly_xi_is_allowed_whatever_xi_rounds_to(losses: int) -> None:
-    predictions = [[0, 1]] * losses + [[1, 1]] * (100 - losses)
-    assert (
-        histogram_threshold(
-            np.full(100, 0.5), predictions, np.ones(100), xi=float(f"0.{losses:02}")
-        )
-        == 0.0
-    )
-
-
-def test_a_tally_stands_for_its_arrays() -> None:
-    confidence, predictions, labels = rows(1)
-    tally = Tally.count("cascade", confidence=confidence, prediction=predictions, label=labels)
-    assert histogram_threshold(tally, xi=0.02) == histogram_threshold(
-        confidence, predictions, labels, xi=0.02
-    )
-
-
-@pytest.mark.parametrize(
-    ("choose", "error", "message"),
-    [
-        (lambda: softmax_threshold(7.0, xi=0.1), InvalidValueError, "slow_error=7.0.*0.07"),
-        (lambda: softmax_threshold(-0.1, xi=0.1), InvalidValueError, "slow_error"),
-        (lambda: softmax_threshold(0.1, xi=1.0), InvalidValueError, "xi=1.0"),
-        (lambda: softmax_threshold([0.1, 0.2], xi=0.1), InvalidTypeError, "slow_error"),  # type: ignore[arg-type]
-        (
-            lambda: temperature_threshold([[1.0, 0.0]], [0], 2.0, xi=0.1),
-            InvalidValueError,
-            "slow_error",
-        ),
-        (lambda: histogram_threshold([0.5], xi=0.1), InvalidTypeError, "missing"),
-        (
-            lambda: histogram_threshold([], np.zeros((0, 2), dtype=int), [], xi=0.1),
-            InvalidValueError,
-            "no rows",
-        ),
-        (
-            lambda: histogram_threshold([[0.5, 0.5]], [[0, 0, 0]], [0], xi=0.1),
-            InvalidValueError,
-            "two models",
-        ),
-        (
-            lambda: histogram_threshold(Tally.count("shield", score=[0.1], unsafe=[True]), xi=0.1),
-            InvalidValueError,
-            "two models",
-        ),
-        (
-            lambda: histogram_threshold(
-                Tally.count("shield", score=[0.1], unsafe=[True]), [[0]], xi=0.1
-            ),
-            InvalidTypeError,
-            "already",
-        ),
-    ],
-)
-def test_what_no_threshold_follows_from_is_refused(
-    choose: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        choose()

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Tally, certify_shield
+from pacbound import certify_shield
 from pacbound.baselines import (
-    ALWAYS_BRAKE,
-    NAIVE_THRESHOLD,
-    POLICY_ALONE,
     observed_miss_threshold,
-    xi_threshold,
 )
-from pacbound.errors import InvalidTypeError, InvalidValueError
 
 TOP = 2**16
 
@@ -50,32 +45,6 @@ def test_it_is_the_largest_threshold_of_the_grid_with_a_tolerable_miss_rate(
     assert observed_miss_threshold(scores, unsafe, xi=xi) == by_hand(scores, unsafe, xi)
 
 
-def test_a_share_written_as_a_decimal_is_met_exactly() -> None:
-    scores, unsafe = np.full(100, 0.5), np.arange(100) < 30
-    scores[29] = 0.75
-    assert observed_miss_threshold(scores, unsafe, xi=0.29) == 0.75
-    assert observed_miss_threshold(scores, unsafe, xi=0.28) == 0.5
-
-
-def test_saturated_scores_are_stopped_by_a_threshold_of_one() -> None:
-    assert observed_miss_threshold([1.0, 1.0], [True, True], xi=0.1) == 1.0
-
-
-def test_all_may_be_missed_or_none_can_be_saved() -> None:
-    assert observed_miss_threshold([0.5, 0.5], [False, False], xi=0.0) == POLICY_ALONE == math.inf
-    assert observed_miss_threshold([0.5, 0.1], [True, False], xi=0.5) == POLICY_ALONE
-    assert (
-        observed_miss_threshold([-np.inf, 0.1], [True, False], xi=0.4) == ALWAYS_BRAKE == -math.inf
-    )
-
-
-def test_a_tally_gives_what_the_arrays_give() -> None:
-    rng = np.random.default_rng(1)
-    scores, unsafe = rng.random(500), rng.random(500) < 0.3
-    tally = Tally.count("shield", score=scores, unsafe=unsafe)
-    assert observed_miss_threshold(tally, xi=0.1) == observed_miss_threshold(scores, unsafe, xi=0.1)
-
-
 def test_a_certified_threshold_is_never_above_the_one_of_the_observed_rate() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):
@@ -93,39 +62,3 @@ def test_the_observed_rate_is_exceeded_by_new_rollouts_about_half_of_the_time() 
         scores, unsafe = rng.random(200), rng.random(200) < 0.4
         broken += 0.4 * min(1.0, observed_miss_threshold(scores, unsafe, xi=0.1)) > 0.1
     assert 0.4 < broken / 400 < 0.65
-
-
-def test_thresholds_that_look_at_no_row() -> None:
-    assert NAIVE_THRESHOLD == 0.5
-    assert xi_threshold(xi=0.03) == 0.03
-    with pytest.raises(InvalidValueError, match=r"xi=1\.5"):
-        xi_threshold(xi=1.5)
-
-
-@pytest.mark.parametrize(
-    ("scores", "unsafe", "error", "message"),
-    [
-        ([], [], InvalidValueError, "no rollouts"),
-        ([0.5], None, InvalidTypeError, "unsafe is missing"),
-        (
-            Tally.count("shield", score=[0.5], unsafe=[True]),
-            [True],
-            InvalidTypeError,
-            "pass it alone",
-        ),
-        (
-            Tally.count("calibration", confidence=[0.5], correct=[True]),
-            None,
-            InvalidValueError,
-            "not a tally of rollouts",
-        ),
-        ([np.nan], [True], InvalidValueError, "NaN"),
-        ([-np.inf], [False], InvalidValueError, "a lost rollout is unsafe"),
-        ([0.5, 0.5], [True], InvalidValueError, "Rows do not match"),
-    ],
-)
-def test_what_no_threshold_follows_from_is_refused(
-    scores: Any, unsafe: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        observed_miss_threshold(scores, unsafe, xi=0.1)

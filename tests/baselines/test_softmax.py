@@ -28,18 +28,6 @@ def test_no_finite_logit_overflows() -> None:
     np.testing.assert_array_equal(softmax(logits), [[1, 0], [0.5, 0.5], [0.5, 0.5], [1, 0]])
 
 
-def test_naive_confidence_is_the_highest_probability_to_the_last_bit() -> None:
-    logits = 3 * np.random.default_rng(2).normal(size=(30_000, 7))
-    naive = NaiveSoftmax().fit(logits, np.zeros(30_000, dtype=int))
-    np.testing.assert_array_equal(naive.predict_proba(logits), softmax(logits))
-    np.testing.assert_array_equal(naive.predict_confidence(logits), softmax(logits).max(axis=1))
-
-
-def test_no_rows_give_no_rows() -> None:
-    assert softmax(np.empty((0, 3))).shape == (0, 3)
-    assert NaiveSoftmax().predict_confidence(np.empty((0, 3))).shape == (0,)
-
-
 @pytest.mark.parametrize(
     ("logits", "error", "message"),
     [
@@ -57,13 +45,3 @@ def test_what_is_no_table_of_finite_logits_is_refused(
         softmax(logits)
     with pytest.raises(error, match=message):
         NaiveSoftmax().predict_confidence(logits)
-
-
-@pytest.mark.parametrize("library", ["torch", "jax.numpy", "pandas"])
-def test_logits_of_other_libraries_are_taken_as_they_are(library: str) -> None:
-    module = pytest.importorskip(library)
-    logits = [[0.5, 1.5, -2.0], [0.0, 0.0, 4.0]]
-    table = getattr(
-        module, {"torch": "tensor", "jax.numpy": "asarray", "pandas": "DataFrame"}[library]
-    )(logits)
-    np.testing.assert_array_equal(softmax(table), softmax(logits))

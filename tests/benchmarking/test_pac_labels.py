@@ -48,22 +48,6 @@ def test_more_labels_than_xi_are_wrong_with_probability_at_most_delta(
     assert np.mean(np.array(left) > 2) <= 0.3
 
 
-def test_the_first_threshold_whose_bound_exceeds_xi_is_found() -> None:
-    rng = np.random.default_rng(0)
-    saved = set()
-    for _ in range(100):
-        wrong = rng.random(60) < np.linspace(0, 0.6, 60)
-        drawn = rng.integers(60, size=40)
-        losses = [(wrong[drawn] & (drawn < stop)).astype(float) for stop in range(61)]
-        passed = [betting(one, xi=0.15, delta=0.2) for one in losses]
-        stop = passed.index(False) - 1 if False in passed else 60
-        kept = np.setdiff1d(np.arange(max(stop, 0)), drawn)
-        found = label(wrong, drawn, betting, xi=0.15, delta=0.2)
-        assert found == (len(kept), wrong[kept].sum())
-        saved.add(found[0])
-    assert len(saved) > 10
-
-
 @pytest.mark.parametrize("looks", [1, 2])
 def test_our_side_is_what_answer_batch_does(looks: int) -> None:
     rng = np.random.default_rng(1)

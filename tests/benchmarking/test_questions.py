@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from benchmarks.__main__ import QUESTIONS, main
+from benchmarks.__main__ import QUESTIONS
 from benchmarks.row import Row
 from benchmarks.sizes import SMALL
 
@@ -26,22 +26,6 @@ def test_a_benchmark_measures_something(name: str) -> None:
     for row in _rows(name):
         assert len(row.cells()) == 6
         assert row.ours >= 0
-
-
-def test_an_unknown_benchmark_is_refused_with_the_known_ones(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["speed"])
-    said = capsys.readouterr().err
-    assert "there is no benchmark speed: expected some of probabilities" in said
-
-
-def test_help_measures_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--help"])
-    assert ended.value.code == 0
-    assert "--small" in capsys.readouterr().out
 
 
 def test_our_interval_misses_with_a_chance_of_at_most_delta_and_wilson_s_with_more() -> None:

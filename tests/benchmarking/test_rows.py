@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import figure, record
+from benchmarks import record
 from benchmarks.__main__ import QUESTIONS
-from benchmarks.row import Bar, Row, Unit, shown
+from benchmarks.row import Bar, Row
 
 GROWTH = [
     Row("calibrate", 1.0 * size, unit, "duckdb, bare query", 0.5 * size, size=size)
@@ -22,34 +22,9 @@ def test_a_ratio_below_one_is_in_our_favour_for_costs_and_for_speeds() -> None:
     assert Row("read", 4e6, "rows/s", "peer", 1e6).ratio == 0.25
 
 
-def test_a_peer_that_is_not_there_gives_no_ratio_and_no_verdict() -> None:
-    row = Row("fit", 1.0, "s", "peer", None, Bar(0.1, "ratio", "at most 0.1"))
-    assert (row.ratio, row.met) == (None, None)
-    assert row.cells()[2] == "peer: peer not installed"
-
-
-def test_nothing_over_nothing_is_no_ratio() -> None:
-    assert Row("fit", 0.0, "bytes", "peer", 0.0).ratio is None
-
-
 @pytest.mark.parametrize(("ours", "met"), [(2.5, True), (2.6, False)])
 def test_a_bar_is_met_up_to_and_including_its_value(ours: float, met: bool) -> None:
     assert Row("count", ours, "s", "peer", 1.0, Bar(2.5, "ratio", "at most 2.5")).met is met
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "words"),
-    [
-        (0.00125, "s", "1.25 ms"),
-        (5e-9, "s/row", "5 ns/row"),
-        (2e9, "bytes", "2000.0 MB"),
-        (3e6, "rows/s", "3.00 M rows/s"),
-    ],
-)
-def test_quantities_are_shown_in_the_prefix_that_suits_them(
-    value: float, unit: Unit, words: str
-) -> None:
-    assert shown(value, unit) == words
 
 
 def test_the_record_the_table_and_the_figure_are_written(tmp_path: Path) -> None:
@@ -62,17 +37,6 @@ def test_the_record_the_table_and_the_figure_are_written(tmp_path: Path) -> None
     results = json.loads((tmp_path / record.RESULTS).read_text(encoding="utf-8"))
     assert [row["ratio"] for row in results["rows"]] == [2.0, 2.0, 2.0, 2.0, 0.25]
     assert (tmp_path / record.FIGURE).read_bytes().startswith(b"\x89PNG")
-
-
-def test_every_ratio_is_drawn_also_those_above_one() -> None:
-    root = Path(__file__).parents[2]
-    kept = json.loads((root / record.RESULTS).read_text(encoding="utf-8"))["rows"]
-    bars = figure.bars([record.row_of(row) for row in kept])
-    assert [ratio for _, ratio in bars] == sorted(
-        row["ratio"] for row in kept if row["ratio"] is not None
-    )
-    assert sum(ratio > 1 for _, ratio in bars) > 10
-    assert all("the same" not in name for name, _ in bars)
 
 
 def test_the_table_that_the_page_includes_holds_the_rows_of_the_record() -> None:

@@ -46,16 +46,6 @@ def test_a_judge_that_errs_too_often_passes_with_probability_at_most_delta() -> 
     assert 0.05 < chance <= 0.1
 
 
-def test_where_nothing_passes_the_released_form_keeps_its_highest_threshold() -> None:
-    judges = Judges(("a",), SURE[None], np.ones((1, 60), dtype=bool))
-    (kept,), count = thresholds(judges, xi=0.2, delta=0.1, released=True)
-    assert count == 1
-    assert outcome(judges, [kept])[:2] == (1.0, 1.0), "it answers all, and all are wrong"
-    (refused,), count = thresholds(judges, xi=0.2, delta=0.1, released=False)
-    assert (refused, count) == (float("inf"), 0)
-    assert outcome(judges, [refused])[:2] == (0.0, 0.0)
-
-
 def test_the_next_judge_is_calibrated_on_the_rows_that_are_left() -> None:
     half = np.arange(120) < 60
     first = np.where(half, 0.9, 0.1)
@@ -67,20 +57,6 @@ def test_the_next_judge_is_calibrated_on_the_rows_that_are_left() -> None:
     assert 0.1 < found[0] <= 0.9
     assert found[1] <= 0.8, "wrong only where the first judge answers"
     assert outcome(judges, found) == (1.0, 0.0, 0.5)
-
-
-def test_several_judges_become_one_by_a_rule_that_is_fixed() -> None:
-    judges = Judges(
-        ("cheap", "dear"),
-        np.array([[0.95, 0.4, 0.91], [0.99, 0.6, 0.3]]),
-        np.array([[False, True, False], [True, False, True]]),
-    )
-    surest, chain = judges.surest(), judges.chain()
-    assert surest.wrong.tolist() == [[True, False, False]]
-    assert surest.confidence.tolist() == [[0.99, 0.6, 0.91]]
-    assert chain.wrong.tolist() == [[False, False, False]]
-    assert chain.confidence.tolist() == [[0.95, 0.6, 0.91]]
-    assert chain.asks_last == pytest.approx(1 / 3)
 
 
 def test_a_law_is_measured_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,20 +36,6 @@ def test_curve_counts_the_rows_at_or_above_each_threshold(
     )
 
 
-def test_default_thresholds_are_the_hundredths() -> None:
-    curve = accuracy_confidence_curve([0.29, 0.57, 1.0], [True, False, True])
-    assert curve.thresholds.tolist() == [k / 100 for k in range(101)]
-    assert curve.answered[[29, 30, 57, 58, 100]].tolist() == [3, 2, 2, 1, 1]
-
-
-def test_many_rows_are_counted_like_few() -> None:
-    rng = np.random.default_rng(2)
-    confidence, correct = rng.integers(0, 50, 100_000) / 49, rng.random(100_000) < 0.5
-    curve = accuracy_confidence_curve(confidence, correct, thresholds=np.unique(confidence))
-    assert curve.answered.tolist() == [(confidence >= t).sum() for t in curve.thresholds]
-    assert curve.right.tolist() == [correct[confidence >= t].sum() for t in curve.thresholds]
-
-
 def test_band_is_the_curve_of_the_lower_ends_and_that_of_the_upper_ends() -> None:
     rng = np.random.default_rng(3)
     intervals, correct = np.sort(rng.random((500, 2)), axis=1), rng.random(500) < 0.7
@@ -76,8 +62,3 @@ def test_bad_arguments_of_a_curve_are_refused(
 ) -> None:
     with pytest.raises(InvalidValueError, match=message):
         accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
-
-
-def test_a_band_of_no_intervals_is_refused() -> None:
-    with pytest.raises(InvalidValueError, match="no rows"):
-        accuracy_confidence_band(np.empty((0, 2)), [])

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from pacbound import calibrate
-from pacbound.errors import InvalidTypeError, InvalidValueError
 
 SCORES, RIGHT = [0.3, 0.9] * 100, [False, True] * 100
 PLAIN = calibrate(SCORES, RIGHT, delta=0.05, n_bins=2)
@@ -51,21 +50,3 @@ def test_a_column_has_an_interval_for_each_row(column: Callable[[Any], Any]) -> 
     assert np.array_equal(PLAIN.interval(column([0.9, 0.2])), PLAIN.interval([0.9, 0.2]))
     assert np.array_equal(PLAIN.estimate(column([0.9, 0.2])), PLAIN.estimate([0.9, 0.2]))
     assert PLAIN.interval(column([0.9, 0.2])).shape == (2, 2)
-
-
-@pytest.mark.parametrize("groups", [{"a": 1}, {"a", "b"}, {}.keys()])
-def test_groups_without_an_order_are_refused(groups: Any) -> None:
-    with pytest.raises(InvalidTypeError, match="has no order of rows: pass the group of each row"):
-        GROUPED.interval([0.9, 0.1], groups=groups)
-
-
-@pytest.mark.parametrize("one", [True, "0.9", None, np.array("0.9"), np.bool_(1)])
-def test_what_is_not_a_score_is_refused(one: Any) -> None:
-    with pytest.raises((InvalidTypeError, InvalidValueError), match="confidence"):
-        PLAIN.interval(one)
-
-
-@pytest.mark.parametrize("one", [1.5, -0.1, float("nan"), 2, np.float64("inf")])
-def test_one_score_is_checked_as_many_are(one: Any) -> None:
-    with pytest.raises(InvalidValueError, match="expected scores from 0 to 1"):
-        PLAIN.interval(one)

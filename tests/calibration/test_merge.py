@@ -10,9 +10,7 @@ import pytest
 
 from pacbound import PACCalibrator
 from pacbound.errors import (
-    InvalidTypeError,
     InvalidValueError,
-    NotFittedError,
     RepeatedSourceError,
 )
 
@@ -48,42 +46,12 @@ def test_merged_parts_make_the_claim_of_all_rows_in_any_order(scope: Any, edges:
         assert merged.certificate_.verify()
 
 
-def test_the_order_of_brackets_does_not_matter() -> None:
-    a, b, c = (_rows(60, seed=seed) for seed in (1, 2, 3))
-    left = PACCalibrator().fit(*a).merge(PACCalibrator().fit(*b)).merge(PACCalibrator().fit(*c))
-    right = PACCalibrator().fit(*a).merge(PACCalibrator().fit(*b).merge(PACCalibrator().fit(*c)))
-    assert left.tally_ == right.tally_
-    assert left.tally_.sources == right.tally_.sources
-    assert left.tally_.rows == 180
-
-
-def test_the_other_is_left_as_it_was() -> None:
-    here, there = PACCalibrator().fit(*_rows(60, seed=1)), PACCalibrator().fit(*_rows(80, seed=2))
-    before, claim = there.tally_, there.certificate_.claim_digest
-    here.merge(there).partial_fit(*_rows(5, seed=3))
-    assert there.tally_ == before
-    assert there.certificate_.claim_digest == claim
-    assert (here.tally_.rows, there.tally_.rows) == (145, 80)
-
-
-def test_a_certificate_made_before_the_merge_is_not_given_out_after_it() -> None:
-    here = PACCalibrator().fit(*_rows(60, seed=1))
-    assert here.certificate_.n == 60
-    here.merge(PACCalibrator().fit(*_rows(80, seed=2)))
-    assert here.certificate_.n == 140
-
-
 def test_calibrators_from_another_process_merge() -> None:
     sent = pickle.loads(pickle.dumps(PACCalibrator().fit(*_rows(80, seed=2))))
     here = PACCalibrator().fit(*_rows(60, seed=1)).merge(sent)
     assert here.tally_.rows == 140
     with pytest.raises(RepeatedSourceError):
         here.merge(sent)
-
-
-def test_delta_may_differ_and_is_that_of_the_one_that_is_merged_into() -> None:
-    here = PACCalibrator(delta=0.1).fit(*_rows(60, seed=1))
-    assert here.merge(PACCalibrator(delta=0.2).fit(*_rows(80, seed=2))).certificate_.delta == 0.1
 
 
 def test_rows_that_were_counted_already_are_refused_and_nothing_is_added() -> None:
@@ -124,14 +92,6 @@ def test_other_bins_and_scopes_are_refused_and_nothing_is_added(
         back.merge(PACCalibrator().fit(*_rows(80, seed=2)))
 
 
-@pytest.mark.parametrize("scope", ["per-class", "all-labels"])
-def test_other_classes_are_refused(scope: Any) -> None:
-    here = PACCalibrator(scope=scope).fit(*_rows(60, classes=3))
-    with pytest.raises(InvalidValueError, match="4 classes do not add to 3"):
-        here.merge(PACCalibrator(scope=scope).fit(*_rows(60, classes=4)))
-    assert here.tally_.rows == 60
-
-
 def test_edges_from_the_rows_themselves_are_refused_even_where_they_agree() -> None:
     table, labels = _rows()
     here = PACCalibrator(4, edges="equal-mass").fit(table, labels)
@@ -145,15 +105,3 @@ def test_edges_from_the_rows_themselves_are_refused_even_where_they_agree() -> N
     ]:
         with pytest.raises(InvalidValueError, match="edges='equal-mass' needs all rows at once"):
             one.merge(other)
-
-
-def test_a_calibrator_that_has_counted_nothing_brings_nothing() -> None:
-    with pytest.raises(NotFittedError, match="counted nothing yet"):
-        PACCalibrator().fit(*_rows(60)).merge(PACCalibrator())
-
-
-def test_what_is_not_a_calibrator_is_refused_with_the_remedy() -> None:
-    here = PACCalibrator().fit(*_rows(60))
-    for other in (here.tally_, here.certificate_, None):
-        with pytest.raises(InvalidTypeError, match=r"cannot be merged.*PACCalibrator.*partial_fit"):
-            here.merge(other)  # type: ignore[arg-type]

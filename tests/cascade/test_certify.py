@@ -116,39 +116,6 @@ def test_parts_that_are_counted_apart_and_added_give_the_same_claim(models: int)
         parts[0] + parts[0]
 
 
-def test_a_column_of_confidences_may_be_flat() -> None:
-    scores, predictions, labels = drawn(6, 900, 2)
-    one, other = (
-        certify_cascade(s, predictions, labels, xi=0.05, delta=0.05) for s in (scores, scores[:, 0])
-    )
-    assert one.claim_digest == other.claim_digest
-
-
-def test_names_of_classes_give_the_claim_of_their_numbers() -> None:
-    names = np.array(["cat", "dog", "ox", "yak"])
-    for models in (2, 3):
-        scores, predictions, labels = drawn(7, 900, models)
-        one = certify_cascade(scores, predictions, labels, xi=0.05, delta=0.05)
-        other = certify_cascade(scores, names[predictions], names[labels], xi=0.05, delta=0.05)
-        lists = certify_cascade(
-            scores.tolist(),
-            names[predictions].tolist(),
-            names[labels].tolist(),
-            xi=0.05,
-            delta=0.05,
-        )
-        assert one.claim_digest == other.claim_digest == lists.claim_digest
-
-
-def test_predicting_a_class_that_no_label_has_is_a_mistake_like_any_other() -> None:
-    scores, predictions, labels = drawn(8, 900, 2)
-    strange = np.where(predictions == 3, 77, predictions)
-    one, other = (
-        certify_cascade(scores, p, labels, xi=0.05, delta=0.05) for p in (predictions, strange)
-    )
-    assert one.claim_digest == other.claim_digest
-
-
 # ---- refusals
 
 
@@ -203,19 +170,6 @@ def test_certified_but_of_no_use_is_said_so() -> None:
     assert "of no use" in flat.summary()
 
 
-def test_a_slow_model_that_is_never_asked_is_said_to_be_replaced() -> None:
-    scores = np.linspace(0, 1, 1000)
-    same = np.zeros((1000, 2), dtype=int)
-    two = certify_cascade(scores, same, same[:, 0], xi=0.05, delta=0.05)
-    assert two.thresholds.tolist() == [0]
-    assert "The slow model is never asked: the fast model replaces it." in two.summary()
-    fast = np.where(scores < 0.1, 1, 0)
-    models = np.column_stack([fast, same[:, 0]])
-    cautious = certify_cascade(scores, models, same[:, 0], xi=0.02, delta=0.1)
-    assert 0 < cautious.thresholds[0] < 1
-    assert "never asked" not in cautious.summary()
-
-
 # ---- bad input
 
 
@@ -250,17 +204,6 @@ def test_a_label_missing_where_predictions_differ_counts_as_a_loss(
     assert "partial-labels" not in full.claim()["procedure"]
 
 
-def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan() -> None:
-    predictions, labels = [["cat", "dog"]] * 100, ["dog"] * 99
-    for gap in (float("nan"), None):
-        found = certify_cascade([0.9] * 100, predictions, [*labels, gap], xi=0.1, delta=0.1)
-        assert found.unlabelled.in_all == 1
-        with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\]\[99\] is missing"):
-            certify_cascade(
-                [0.9] * 100, [*predictions[1:], ["cat", gap]], [*labels, "dog"], xi=0.1, delta=0.1
-            )
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -279,12 +222,6 @@ def test_labels_that_can_equal_no_prediction_are_refused_instead_of_counting_as_
 ) -> None:
     with pytest.raises(PacboundError, match="label"):
         certify_cascade([0.9] * 100, [[1, 2]] * 100, labels, xi=0.1, delta=0.1)
-
-
-def test_probabilities_in_the_place_of_predictions_are_refused() -> None:
-    probabilities = np.random.default_rng(10).random((100, 2))
-    with pytest.raises(InvalidValueError, match=r"prediction\[:, 0\].* not a whole number"):
-        certify_cascade(probabilities[:, 0], probabilities, np.zeros(100), xi=0.1, delta=0.1)
 
 
 GOOD: dict[str, Any] = {
@@ -347,22 +284,6 @@ def test_wrong_arguments_raise_and_say_which(changed: dict[str, Any], message: s
         certify_cascade(**{**GOOD, **changed})
 
 
-def test_a_tally_leaves_no_room_for_arrays() -> None:
-    tally = Tally.count(
-        "cascade",
-        confidence=GOOD["confidence"],
-        prediction=GOOD["prediction"],
-        label=GOOD["label"],
-    )
-    assert certify_cascade(data=tally, xi=0.1, delta=0.1).certified
-    for extra in ({"prediction": GOOD["prediction"]}, {"label": GOOD["label"]}):
-        with pytest.raises(InvalidTypeError, match="beside a Tally"):
-            certify_cascade(data=tally, **extra, xi=0.1, delta=0.1)
-    other = Tally.count("calibration", confidence=[0.5], correct=[True])
-    with pytest.raises(InvalidValueError, match="counts something else"):
-        certify_cascade(data=other, xi=0.1, delta=0.1)
-
-
 def test_a_tally_whose_counts_are_not_of_its_rows_is_refused() -> None:
     tally = Tally.count(
         "cascade",
@@ -373,17 +294,6 @@ def test_a_tally_whose_counts_are_not_of_its_rows_is_refused() -> None:
     inflated = Tally(tally.kind, tally.grid, tally.outcomes, 10**6, tally.cells, tally.counts)
     with pytest.raises(InvalidValueError, match="does not add up"):
         certify_cascade(data=inflated, xi=0.1, delta=0.1)
-
-
-def test_costs_change_what_is_described_and_for_two_models_nothing_else() -> None:
-    rows = drawn(11, 1500, 2)
-    without, dear = (
-        certify_cascade(*rows, xi=0.05, delta=0.05, costs=costs) for costs in (None, (1, 10))
-    )
-    assert without.expected_cost is None
-    rate = float(dear.exit_rates[0])
-    assert dear.expected_cost == pytest.approx(rate + 10 * (1 - rate))
-    assert without.thresholds.tolist() == dear.thresholds.tolist()
 
 
 # ---- documents

@@ -18,14 +18,13 @@ from pacbound.cascade.design import _split
 from pacbound.cascade.design_search import (
     Evaluation,
     Fold,
-    _convex,
     declared_sequence,
     search,
 )
 from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.procedures.cascade_front import Declared, never_cell
+from pacbound.procedures.cascade_front import never_cell
 from pacbound.tally import columns
 
 Rows = dict[str, Any]
@@ -101,31 +100,6 @@ def test_fold_and_rest_are_disjoint_and_the_rest_is_what_is_certified(
     assert tally.sources >= set(certificate.provenance.sources)
 
 
-def test_rows_outside_of_the_fold_have_no_part_in_the_choice(
-    design: CascadeDesign, rows: Rows
-) -> None:
-    _, rest = _split(N, 0.2, 3)
-    changed = {name: column.copy() for name, column in rows.items()}
-    shuffled = np.random.default_rng(1).permutation(rest)
-    for column in changed.values():
-        column[rest] = column[shuffled]
-    changed["confidence"][rest] = changed["confidence"][rest][:, ::-1]
-    other = design_cascade(**changed, costs=COSTS, xi=0.05, delta=0.05, seed=3)
-    assert other.models == design.models
-    assert other.tried == design.tried
-    assert other.certificate.declared is not None
-    assert design.certificate.declared is not None
-    np.testing.assert_array_equal(
-        other.certificate.declared.cells, design.certificate.declared.cells
-    )
-
-
-def test_another_seed_draws_another_fold() -> None:
-    assert set(_split(100, 0.2, 0)[0]) != set(_split(100, 0.2, 1)[0])
-    # These rows must never change: a design can be repeated years later.
-    assert _split(20, 0.25, 1)[0].tolist() == [3, 5, 2, 9, 7]
-
-
 def test_labels_are_needed_only_where_predictions_differ(design: CascadeDesign, rows: Rows) -> None:
     fold, _ = _split(N, 0.2, 3)
     predictions = rows["prediction"]
@@ -151,26 +125,6 @@ def test_labels_are_needed_only_where_predictions_differ(design: CascadeDesign, 
         )
 
 
-def test_a_label_missing_beside_the_fold_is_named_by_its_row(
-    design: CascadeDesign, rows: Rows
-) -> None:
-    _, rest = _split(N, 0.2, 3)
-    chosen = rows["prediction"][:, list(design.models)]
-    where = rest[np.flatnonzero((chosen != chosen[:, -1:]).any(axis=1)[rest])[5]]
-    labels = rows["label"].astype(float)
-    labels[where] = np.nan
-    with pytest.raises(InvalidValueError, match=rf"1 rows of the rows.*first rows: {where}\)"):
-        design_cascade(
-            rows["confidence"],
-            rows["prediction"],
-            labels,
-            costs=COSTS,
-            xi=0.05,
-            delta=0.05,
-            seed=3,
-        )
-
-
 @pytest.mark.parametrize(
     ("given", "holds"),
     [
@@ -187,18 +141,6 @@ def test_parts_of_the_cascade_can_be_fixed(rows: Rows, given: dict[str, Any], ho
     assert holds(found.models)
     assert all(holds(each.models) for each in found.tried)
     assert found.certificate.certified
-
-
-def test_what_was_tried_is_sorted_and_fits_a_frame(design: CascadeDesign) -> None:
-    polars = pytest.importorskip("polars")
-    costs = [each.cost for each in design.tried]
-    assert costs == sorted(costs)
-    assert design.tried[0].models == design.models
-    frame = polars.DataFrame(design.table())
-    assert frame.columns == ["models", "cost", "saved", "loss"]
-    assert frame["models"][0].to_list() == list(design.models)
-    # 3 sets of one exit, 3 of two, 1 of three: models 0, 1 and 2 are cheaper than the slow one.
-    assert design.searched == 7
 
 
 def small_fold(seed: int, models: int = 4, rows: int = 60) -> Fold:
@@ -286,13 +228,6 @@ def test_the_declared_sequence_is_distinct_and_its_cost_falls() -> None:
             assert seen[0][1] == min(loss for _, loss in seen)
 
 
-def test_corners_of_a_front_are_those_of_its_hull() -> None:
-    loss = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
-    cost = np.array([10.0, 9.5, 4.0, 3.9, 0.0])
-    assert _convex(cost, loss) == [0, 2, 4]
-    assert _convex(cost[:1], loss[:1]) == [0]
-
-
 def test_a_cascade_runs_on_a_design(design: CascadeDesign, rows: Rows) -> None:
     def model(m: int) -> Any:
         def answer(places: Any) -> Answers:
@@ -317,37 +252,6 @@ def test_a_cascade_runs_on_a_design(design: CascadeDesign, rows: Rows) -> None:
     routed = asyncio.run(remote.run(rest[:50].tolist()))
     np.testing.assert_array_equal(routed.exits, result.exits[:50])
     np.testing.assert_array_equal(routed.predictions, result.predictions[:50])
-
-
-def test_a_tally_that_does_not_fit_the_sequence_is_refused() -> None:
-    declared = Declared((0, 1), (1.0, 2.0), 0.2, 0, 9, np.array([[60000]]))
-    given: Rows = {"confidence": [0.9] * 99, "prediction": [[0, 1]] * 99}
-    with pytest.raises(InvalidValueError, match="without a label where predictions differ"):
-        certify_declared(Tally.count("cascade", **given), declared, xi=0.05, delta=0.05)
-    three = Tally.count(
-        "cascade", confidence=np.ones((9, 2)), prediction=np.zeros((9, 3), int), label=[0] * 9
-    )
-    with pytest.raises(InvalidValueError, match="2 exits, and the declared sequence 1"):
-        certify_declared(three, declared, xi=0.05, delta=0.05)
-
-
-def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
-    tally = Tally.count(
-        "cascade",
-        confidence=np.full((900, 2), 0.9),
-        prediction=np.zeros((900, 3), int),
-        label=[0] * 900,
-    )
-    declared = Declared((0, 1, 2), (1.0, 2.0, 7.0), 0.2, 0, 9, np.array([[1025], [500]]))
-    certificate = certify_declared(tally, declared, xi=0.05, delta=0.05)
-
-    def unused(_: Any) -> Any:
-        raise AssertionError("this model is not asked")
-
-    def sure(rows: Any) -> Any:
-        return np.tile([0.9, 0.1], (len(rows), 1))
-
-    assert Cascade([unused, sure, unused], certificate).predict_exits([1, 2]).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -396,91 +300,6 @@ def test_what_cannot_be_is_refused_with_a_remedy(
         design_cascade(**given)
 
 
-def test_tables_that_do_not_fit_are_refused(rows: Rows) -> None:
-    confidences, predictions, labels = rows.values()
-    options: dict[str, Any] = {"costs": COSTS, "xi": 0.05, "delta": 0.05}
-    with pytest.raises(InvalidValueError, match=r"\(3000, 4\).*the slow one included"):
-        design_cascade(confidences[:, :4], predictions, labels, **options)
-    with pytest.raises(InvalidValueError, match="Rows do not match"):
-        design_cascade(confidences[:9], predictions, labels, **options)
-    with pytest.raises(InvalidValueError, match="one model"):
-        design_cascade(
-            confidences[:, :1], predictions[:, :1], labels, costs=[1], xi=0.05, delta=0.05
-        )
-    bad = confidences.copy()
-    bad[17, 2] = np.nan
-    with pytest.raises(InvalidValueError, match=r"confidence\[:, 2\]\[17\] is nan"):
-        design_cascade(bad, predictions, labels, **options)
-    lacking = predictions.astype(object)
-    lacking[8, 1] = None
-    with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\]\[8\] is missing"):
-        design_cascade(confidences, lacking, labels, **options)
-    for few in (0, 1):
-        with pytest.raises(InvalidValueError):
-            design_cascade(confidences[:few], predictions[:few], labels[:few], **options)
-
-
-def test_models_that_are_all_the_same_need_no_cascade() -> None:
-    """The cheapest is as accurate as any, so it is the slow one, and nothing is cheaper."""
-    options: dict[str, Any] = {"costs": [3, 2, 5], "xi": 0.05, "delta": 0.05}
-    same = np.full((600, 3), 0.9), np.zeros((600, 3), int), np.zeros(600, int)
-    with pytest.raises(InvalidValueError, match=r"model 1 at 2.*Use it alone"):
-        design_cascade(*same, **options)
-    found = design_cascade(*same, **options, last=2)
-    assert found.models == (1, 2)
-    assert found.certificate.exit_rates.tolist() == [1.0]
-    assert found.saved == pytest.approx(1 - 2 / 5)
-
-
-def test_a_design_whose_last_exit_takes_all_says_that_it_replaces_the_slow_model() -> None:
-    rng = np.random.default_rng(0)
-    own = rng.normal(size=(N, 1)) + 0.5 * rng.normal(size=(N, 3))
-    labels = rng.integers(0, 10, size=N)
-    wrong = own <= np.array([-0.6, -1.6, -1.8])
-    scores = 1 / (1 + np.exp(-1.2 - 1.5 * own))
-    found = design_cascade(
-        scores,
-        (labels[:, None] + wrong) % 10,
-        labels,
-        costs=[1, 4, 20],
-        xi=0.05,
-        delta=0.05,
-    )
-    assert found.models == (0, 1, 2)
-    assert found.certificate.thresholds[0] > found.certificate.thresholds[1] == 0
-    said = "The slow model is never asked: model 1 and model 2 replace it."
-    assert said in found.certificate.summary()
-
-
-def test_a_model_that_is_never_right_is_not_chosen(rows: Rows) -> None:
-    predictions = rows["prediction"].copy()
-    predictions[:, 0] = (rows["label"] + 5) % 10
-    found = design_cascade(
-        rows["confidence"],
-        predictions,
-        rows["label"],
-        costs=COSTS,
-        xi=0.05,
-        delta=0.05,
-    )
-    assert 0 not in found.models
-
-
-def test_classes_of_another_spelling_are_refused(rows: Rows) -> None:
-    names = np.array([f"class {c}" for c in range(10)])
-    labels = np.char.upper(names)[rows["label"]]
-    with pytest.raises(InvalidValueError, match="upper and lower case"):
-        design_cascade(
-            rows["confidence"],
-            names[rows["prediction"]],
-            labels,
-            costs=COSTS,
-            xi=0.05,
-            delta=0.05,
-            last=3,
-        )
-
-
 @pytest.mark.parametrize("xi", [0.0, 0.001, 0.3])
 @pytest.mark.parametrize("n", [2, 3, 10, 200])
 def test_few_rows_are_designed_and_refused_without_a_fuss(rows: Rows, n: int, xi: float) -> None:
@@ -492,18 +311,6 @@ def test_few_rows_are_designed_and_refused_without_a_fuss(rows: Rows, n: int, xi
         assert (found.certificate.thresholds == np.inf).all()
         assert found.saved == 0.0
         assert found.certificate.refusal is not None
-
-
-def test_no_loss_can_be_certified_where_the_fold_saw_gains() -> None:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 10, size=4000)
-    right = rng.random((4000, 2)) < [0.95, 0.8]
-    predictions = np.where(right, labels[:, None], (labels[:, None] + [1, 2]) % 10)
-    found = design_cascade(
-        rng.random((4000, 2)), predictions, labels, costs=[1, 9], xi=0.0, delta=0.01, last=1
-    )
-    assert found.certificate.certified
-    assert found.saved == pytest.approx(1 - 1 / 9)
 
 
 def test_saturated_and_zero_scores_are_cells_like_others() -> None:
@@ -518,58 +325,6 @@ def test_saturated_and_zero_scores_are_cells_like_others() -> None:
     # A score that knows the truth: what is 1.0 is right, and leaves.
     assert found.certificate.certified
     assert found.certificate.observed_error_increase <= 0
-
-
-def test_files_give_the_design_of_the_arrays(
-    tmp_path: Path, design: CascadeDesign, rows: Rows
-) -> None:
-    columns: Rows = {f"c{m}": rows["confidence"][:, m] for m in range(5)}
-    columns |= {f"p{m}": rows["prediction"][:, m] for m in range(5)} | {"y": rows["label"]}
-    np.savez(tmp_path / "rows.npz", **columns)
-    lines = [",".join(columns)]
-    lines += [",".join(repr(v.item()) for v in row) for row in zip(*columns.values(), strict=True)]
-    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
-    for name in ("rows.npz", "rows.csv"):
-        shares: list[float] = []
-        found = design_cascade(
-            data=tmp_path / name,
-            confidence=[f"c{m}" for m in range(5)],
-            prediction=[f"p{m}" for m in range(5)],
-            label="y",
-            costs=COSTS,
-            xi=0.05,
-            delta=0.05,
-            seed=3,
-            last="p3",
-            progress=shares.append,
-        )
-        assert found.certificate.claim_digest == design.certificate.claim_digest
-        assert found.names == tuple(f"p{m}" for m in design.models)
-        recorded = found.certificate.provenance.columns
-        assert recorded["prediction"] == ",".join(found.names)
-        assert recorded["confidence"] == ",".join(f"c{m}" for m in design.models[:-1])
-        assert shares == sorted(shares)
-        assert shares[-1] == 1.0
-
-
-def test_columns_that_make_no_design_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "x.npz", c=[0.5] * 9, d=[0.5] * 9, p=[1] * 9, q=[1] * 9, y=[1] * 9)
-    options: dict[str, Any] = {"costs": [1, 2], "xi": 0.05, "delta": 0.05}
-    changes: list[tuple[dict[str, Any], str]] = [
-        ({"confidence": ["c"]}, "1 confidences and 2 predictions"),
-        ({"prediction": ["p", "p"]}, "named twice"),
-        ({"label": None}, "label is missing: pass all columns, or quality"),
-        ({"prediction": ["p", "z"]}, "no column 'z'"),
-    ]
-    named: dict[str, Any] = {"confidence": ["c", "d"], "prediction": ["p", "q"], "label": "y"}
-    for change, message in changes:
-        with pytest.raises(PacboundError, match=message):
-            design_cascade(data=tmp_path / "x.npz", **named | change, **options)
-    columns = named | {"label": "p"}
-    with pytest.raises(InvalidValueError, match="would always be right"):
-        design_cascade(data=tmp_path / "x.npz", **columns, last="q", **options)
-    with pytest.raises(InvalidValueError, match=r"last='z'.*expected one of p, q"):
-        design_cascade(data=tmp_path / "x.npz", **columns, last="z", **options)
 
 
 def forged(certificate: CascadeCertificate, change: Any) -> dict[str, Any]:
@@ -724,17 +479,3 @@ def test_graded_models_are_chosen_and_certified_by_coins_of_other_rows() -> None
     for here, there in zip(made.tables[0].walks, again.tables[0].walks, strict=True):
         assert np.array_equal(here.only_slow, there.only_slow)
         assert np.array_equal(here.only_fast, there.only_fast)
-
-
-def test_grades_that_do_not_fit_a_design_are_refused() -> None:
-    confidence, quality = _graded(400)
-    asked: dict[str, Any] = {"costs": [1, 4, 20], "xi": 0.05, "delta": 0.01}
-    with pytest.raises(InvalidTypeError, match="both say how good answers are"):
-        design_cascade(confidence, None, quality[:, 0], quality=quality, **asked, seed=0)
-    answers = np.zeros((400, 3), dtype=int)
-    with pytest.raises(InvalidTypeError, match="graded_by says how outcomes were graded"):
-        design_cascade(confidence, answers, answers[:, 0], graded_by="me", **asked)
-    with pytest.raises(InvalidValueError, match="quality of 2 models do not fit"):
-        design_cascade(confidence, quality=quality[:, :2], **asked, seed=0)
-    with pytest.raises(InvalidValueError, match="have no grade in one of"):
-        design_cascade(confidence, quality=np.where(quality == 1, np.nan, quality), **asked, seed=0)

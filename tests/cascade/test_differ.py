@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.certificate.schema import SCHEMA
 
-from pacbound import Tally, certify_cascade, certify_together, documents, exact_verifier
-from pacbound.cascade import design_cascade
+from pacbound import Tally, certify_cascade, documents, exact_verifier
 from pacbound.claims.certificate import certificate_from_dict
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidValueError
 
 Array = NDArray[Any]
 ASKED: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
@@ -88,26 +87,6 @@ def test_labels_beside_it_are_refused_wherever_they_come_from(rows: tuple[Array,
         certify_cascade(scores, predictions, **ASKED, claim="agree")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("groups", [None, "own", "common"])
-@pytest.mark.parametrize("exits", [1, 2])
-@pytest.mark.parametrize("xi", [0.2, 0.0])
-def test_groups_and_more_models_follow_the_claim(xi: float, exits: int, groups: Any) -> None:
-    rng = np.random.default_rng(8)
-    scores, predictions = rng.random((500, exits)), np.zeros((500, exits + 1), dtype=int)
-    predictions[:, :exits][rng.random((500, exits)) > scores**0.3] = 1
-    options: dict[str, Any] = {"xi": xi, "delta": 0.1}
-    if groups is not None:
-        options |= {"groups": np.arange(500) % 2, "group_thresholds": groups}
-    found = certify_cascade(scores, predictions, claim="differ", **options)
-    assert found.certified == (xi > 0)
-    assert wrong(written(found)) == [False, False]
-    assert "label" not in found.summary()
-    assert ("differ" in found.summary()) or not found.certified
-    assert found.settled
-    if not found.certified:
-        assert "No number of rows can show that no answer differs" in found.summary()
-
-
 def test_rows_that_all_agree_can_be_claimed_to_differ_rarely() -> None:
     found = certify_cascade([0.9] * 100, [[1, 1]] * 100, xi=0.05, delta=0.05, claim="differ")
     assert found.certified
@@ -116,18 +95,6 @@ def test_rows_that_all_agree_can_be_claimed_to_differ_rarely() -> None:
     assert "10 rows cannot certify 5 %, even if no answer differs" in few.summary()
     assert few.refusal is not None
     assert few.refusal.needed == 59
-
-
-def test_a_design_does_not_make_it(rows: tuple[Array, Array]) -> None:
-    scores, predictions = rows
-    with pytest.raises(InvalidTypeError, match="what it claims is the loss"):
-        design_cascade(
-            np.column_stack([scores, scores]),
-            predictions,
-            costs=[1, 9],
-            **ASKED,
-            claim="differ",  # type: ignore[call-arg]
-        )
 
 
 def test_both_verifiers_refuse_it_beside_labels(rows: tuple[Array, Array]) -> None:
@@ -164,18 +131,3 @@ def test_what_was_declared_is_beyond_both_verifiers_and_they_say_so(
     trusted = exact_verifier.check_document(differ).trusted
     assert any("'differ' was declared beforehand" in line for line in trusted)
     assert not any("declared" in line for line in exact_verifier.check_document(loss).trusted)
-
-
-def test_both_claims_of_the_same_rows_share_delta(rows: tuple[Array, Array]) -> None:
-    scores, predictions = rows
-    bundle = certify_together(
-        {
-            claim: lambda delta, claim=claim: certify_cascade(
-                scores, predictions, xi=0.05, delta=delta, claim=claim
-            )
-            for claim in ("loss", "differ")
-        },
-        delta=0.1,
-    )
-    assert bundle["differ"].claim()["delta"] == 0.05
-    assert wrong(written(bundle)) == [False, False]

@@ -47,18 +47,6 @@ def test_the_worst_group_decides_for_all() -> None:
     assert common[0] == alone["night"]
 
 
-@pytest.mark.parametrize("shared", ["common", "own"])
-@pytest.mark.parametrize("xi", [0.0, 0.08])
-def test_one_group_is_no_groups(shared: str, xi: float) -> None:
-    options = {"xi": xi}
-    one = certified(np.full(N, 7), **options, group_thresholds=shared)
-    none = certify_cascade(SCORES, ANSWERS, LABELS, **{**ASKED, **options})
-    assert one.groups["7"].thresholds.tolist() == none.thresholds.tolist()
-    assert one.exit_rates.tolist() == none.exit_rates.tolist()
-    assert one.observed_error_increase == none.observed_error_increase
-    assert one.certified == none.certified
-
-
 def test_groups_that_overlap_have_all_rows_among_them() -> None:
     certificate = certified({"night": NIGHT, "odd": np.arange(N) % 2 == 1})
     assert list(certificate.groups) == ["all rows", "night", "odd"]
@@ -102,42 +90,6 @@ def test_a_small_group_is_named_and_refuses_common_thresholds_but_not_own_ones()
     assert "'dawn': 10 rows, never exit early" in own.summary()
     for certificate in (common, own):
         assert all(repr(name) in certificate.summary() for name in ("dawn", "day", "night"))
-
-
-@pytest.mark.parametrize(
-    ("groups", "options", "error", "message"),
-    [
-        ([None, *TIMES[1:]], {}, InvalidValueError, "missing values, the first in row 0"),
-        (TIMES[1:], {}, InvalidValueError, "groups has 1199"),
-        ({1: NIGHT, "1": NIGHT}, {}, InvalidValueError, "names one group twice"),
-        ({}, {}, InvalidValueError, "groups is empty"),
-        ({"all rows": NIGHT}, {}, InvalidValueError, "kept for all rows together"),
-        ({"a": NIGHT}, {"group_thresholds": "own"}, InvalidValueError, "do not overlap"),
-        (TIMES, {"group_thresholds": "mine"}, InvalidValueError, "'common' or 'own'"),
-        (None, {"group_thresholds": "own"}, InvalidValueError, "there are none"),
-        (np.arange(N), {}, InvalidValueError, "1,200 groups of 1,200 rows"),
-    ],
-)
-def test_groups_that_cannot_be_say_why(
-    groups: Any, options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        certified(groups, **options)
-
-
-def test_a_group_without_rows_is_a_refusal_that_verifies(tmp_path: Path) -> None:
-    certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)})
-    assert not certificate.certified
-    assert certificate.refusal is not None
-    assert "\nGroup 'never', of 0 rows" in certificate.summary()
-    certificate.save(tmp_path / "empty.json")
-    assert load_certificate(tmp_path / "empty.json").verify().differences == ()
-
-
-def test_one_row_is_a_refusal() -> None:
-    certificate = certify_cascade([0.9], [[1, 1]], [1], groups=["a"], **ASKED)
-    assert not certificate.certified
-    assert certificate.groups["a"].n == 1
 
 
 def test_a_grouped_tally_certifies_like_its_rows_and_adds_up() -> None:
@@ -200,14 +152,6 @@ def test_a_certificate_of_many_groups_stays_small_and_its_work_is_estimated(
     assert 0 < loaded.work() < 0.1
 
 
-def test_walks_that_would_not_fit_a_certificate_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("pacbound.claims.cascade.claim.MOST_STEPS", 20)
-    with pytest.raises(InvalidValueError, match=r"walks of 2 groups have \d+ steps"):
-        certified()
-
-
 def test_a_tally_whose_groups_are_not_among_all_rows_is_not_read() -> None:
     tally = Tally.count(
         "cascade",
@@ -260,31 +204,6 @@ def test_a_cascade_runs_each_row_at_the_thresholds_of_its_group() -> None:
     assert "own of 2 groups" in repr(cascade)
 
 
-def test_a_group_that_is_not_known_goes_to_the_slow_model_without_asking_the_fast_one() -> None:
-    asked: list[int] = []
-
-    def fast(X: Any) -> Any:
-        asked.append(len(X))
-        return MODELS[0](X)
-
-    cascade = Cascade([fast, MODELS[1]], certified(group_thresholds="own"))
-    times = np.where(np.arange(N) < 100, "dusk", TIMES)
-    assert (cascade.predict_exits(ROWS, groups=times)[:100] == 1).all()
-    assert asked == [N - 100]
-
-
-def test_groups_are_asked_for_where_they_matter_and_only_there() -> None:
-    own = Cascade(MODELS, certified(group_thresholds="own"))
-    with pytest.raises(InvalidTypeError, match="groups is missing: pass the group of each row"):
-        own.predict(ROWS)
-    with pytest.raises(InvalidValueError, match="2 names for 1200 rows"):
-        own.predict(ROWS, groups=["day", "night"])
-    common = Cascade(MODELS, certified())
-    assert len(common.predict(ROWS)) == N
-    with pytest.raises(InvalidTypeError, match="leave groups out"):
-        common.predict(ROWS, groups=TIMES)
-
-
 def test_an_async_cascade_takes_groups_as_names_or_by_a_function() -> None:
     async def fast(item: int) -> Answer:
         return Answer(int(FAST[item]), confidence=float(SCORES[item]))
@@ -313,24 +232,6 @@ def test_an_async_cascade_takes_groups_as_names_or_by_a_function() -> None:
             await router.run(iter(items), groups=TIMES[:2])
 
     asyncio.run(main())
-
-
-def test_own_thresholds_are_applied_to_the_rows_of_a_file(tmp_path: Path) -> None:
-    own = certified(group_thresholds="own")
-    limits = own.thresholds
-    assert isinstance(limits, dict)
-    times = np.where(np.arange(N) < 5, "dusk", TIMES)
-    np.savez(tmp_path / "rows.npz", c=SCORES, time=times)
-    target = tmp_path / "out.npz"
-    options: dict[str, Any] = {"confidence": "c", "group": "time"}
-    assert own.apply_to_file(tmp_path / "rows.npz", target, **options).rows == N
-    limit = np.array([limits[time][0] if time in limits else np.inf for time in times])
-    with np.load(target) as written:
-        assert (written["pac_exit"] == (limit > SCORES)).all()
-    with pytest.raises(InvalidValueError, match="'dusk', a group that was not certified"):
-        own.apply_to_file(tmp_path / "rows.npz", target, strict=True, **options)
-    with pytest.raises(InvalidTypeError, match="name the column"):
-        own.apply_to_file(tmp_path / "rows.npz", target, confidence="c")
 
 
 def test_an_early_exit_network_takes_the_groups_of_its_rows() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import certify_cascade, certify_together, load_certificate
+from pacbound import certify_cascade, load_certificate
 from pacbound.claims.cascade.words import noted
 from pacbound.report import write_report
 
@@ -55,21 +55,3 @@ def test_exits_seem_to_beat_the_slow_model_from_a_sign_test_at_one_in_a_thousand
     (line,) = noted({}, gains=10, losses=0)
     assert "right in 10 rows that exit early, and only the slow model in 0" in str(line)
     assert not noted({}, gains=0, losses=0)
-
-
-def test_a_bundle_keeps_the_notes_of_its_claims(tmp_path: Path) -> None:
-    few: Any = {
-        "confidence": [0.9] * 4,
-        "prediction": [[1, 1], [0, 0], [1, 1], [1, 0]],
-        "label": [1, 0, 1, 0],
-    }
-
-    def claim(delta: float) -> Any:
-        return certify_cascade(**few, xi=0.5, delta=delta)
-
-    bundle = certify_together({"few": claim}, delta=0.1)
-    assert bundle.provenance.notes == {"few.labels": "too few to tell"}
-    bundle.save(tmp_path / "bundle.json")
-    read = load_certificate(tmp_path / "bundle.json")
-    assert read.verify()
-    assert "too few rows have a label" in read.members["few"].summary()

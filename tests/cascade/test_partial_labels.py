@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from pacbound import Cascade, Tally, certify_cascade, documents, load_certificate
+from pacbound import certify_cascade, documents
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.data import fashion_mnist
-from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.errors import CertificateError
 
 Array = NDArray[Any]
 
@@ -73,58 +71,6 @@ def test_labels_from_the_top_of_the_walk_give_the_whole_claim_long_before_all_ar
     assert "More labels cannot change the thresholds" in certificate.summary()
     assert certificate.unlabelled.exiting == 0
     assert certificate.unlabelled.in_all > 2000
-
-
-def test_left_out_labels_and_labels_that_are_all_missing_make_the_same_claim() -> None:
-    rng = np.random.default_rng(3)
-    scores, predictions = rng.random(500), rng.integers(0, 9, size=(500, 2))
-    predictions[scores > 0.2, 0] = predictions[scores > 0.2, 1]
-    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1, "costs": [1, 9]}
-    left_out = certify_cascade(scores, predictions, **asked)
-    agreeing = np.where(predictions[:, 0] == predictions[:, 1], predictions[:, 0], np.nan)
-    names: Any = {"confidence": ["c"], "prediction": ["fast", "slow"]}
-    frame = pl.DataFrame({"c": scores, "fast": predictions[:, 0], "slow": predictions[:, 1]})
-    for other in (
-        certify_cascade(scores, predictions, [None] * 500, **asked),
-        certify_cascade(scores, predictions, agreeing, **asked),
-        certify_cascade(data=frame, **names, **asked),
-        certify_cascade(data=frame, **{**names, "label": None}, **asked),
-        certify_cascade(
-            data=Tally.count("cascade", confidence=scores, prediction=predictions), **asked
-        ),
-    ):
-        assert other.claim_digest == left_out.claim_digest
-    assert left_out.bounded == "loss"
-
-
-def test_a_cascade_runs_on_a_certificate_without_labels(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    scores = rng.random(400)
-    answers = np.column_stack([np.zeros(400), (scores < 0.3) * 1]).astype(int)
-    certify_cascade(scores, answers, xi=0.1, delta=0.1).save(tmp_path / "c.json")
-    loaded: Any = load_certificate(tmp_path / "c.json")
-
-    def fast(rows: Array) -> Array:
-        others = np.tile((1 - rows[:, None]) / 9, 9)
-        return np.column_stack([rows, others])
-
-    cascade = Cascade([fast, lambda rows: np.eye(10)[[1] * len(rows)]], loaded)
-    exits = cascade.run(np.array([0.99, 0.1])).exits
-    assert exits.tolist() == [0, 1]
-
-
-def test_a_few_labels_that_match_nothing_are_refused_and_none_are_not() -> None:
-    scores, predictions = np.linspace(0, 1, 100), np.tile([1, 2], (100, 1))
-    labels = np.array([None] * 99 + ["two"], dtype=object)
-    with pytest.raises(InvalidValueError, match="no class in common"):
-        certify_cascade(scores, predictions, labels, xi=0.1, delta=0.1)
-    labels[-1] = 7
-    with pytest.raises(InvalidValueError, match="no class in common"):
-        certify_cascade(scores, predictions, labels, xi=0.1, delta=0.1)
-    labels[0] = 1
-    with pytest.raises(InvalidValueError, match=r"never predicts|no model predicts"):
-        certify_cascade(scores, predictions, labels, xi=0.1, delta=0.1)
-    assert certify_cascade(scores, predictions, xi=0.1, delta=0.1).unlabelled.in_all == 100
 
 
 def forged(certificate: Any, change: Any) -> Any:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pacbound import Tally, calibrate, load_certificate, top_label
+from pacbound import Tally, load_certificate, top_label
 from pacbound.cascade import Answers, Cascade, CascadeStatistics
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
 from pacbound.errors import (
@@ -132,14 +132,6 @@ def test_a_score_equal_to_the_threshold_exits_and_the_next_one_below_does_not(dt
     assert cascade.predict_exits([0, 1]).tolist() == [0, 1]
 
 
-def test_half_precision_scores_are_compared_in_double_precision() -> None:
-    score = np.float16(0.9)
-    threshold = float(np.nextafter(np.float64(score), 1))
-    assert score >= threshold, "NumPy itself compares these in half precision"
-    cascade = Cascade([Table(np.array([[score, np.float16(0)]])), Table([[1.0, 0.0]])], [threshold])
-    assert cascade.predict_exits([0]).tolist() == [1]
-
-
 def test_saturated_scores_exit_at_threshold_one_and_never_at_infinity() -> None:
     tables = [np.array([[1.0, 0.0], [1 - 1e-12, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])]
     assert Cascade([Table(t) for t in tables], [1.0]).predict_exits([0, 1]).tolist() == [0, 1]
@@ -151,13 +143,6 @@ def test_probabilities_a_hair_above_one_count_as_one() -> None:
     hair = np.nextafter(np.float32(1), np.float32(2))
     result = Cascade([Table(np.array([[hair, 0]])), Table([[1.0, 0.0]])], [1.0]).run([0])
     assert (result.exits.tolist(), result.confidences.tolist()) == ([0], [1.0])
-
-
-def test_of_equal_probabilities_the_first_class_is_predicted() -> None:
-    assert Cascade([Table([[0.5, 0.5]]), Table([[0.2, 0.4, 0.4]])], [np.inf]).predict(
-        [0]
-    ).tolist() == [1]
-    assert Cascade([Table([[0.5, 0.5]]), Table([[0.2, 0.4]])], [0.5]).predict([0]).tolist() == [0]
 
 
 def test_later_models_see_only_the_rows_that_are_left_and_order_is_restored() -> None:
@@ -176,12 +161,6 @@ def test_later_models_see_only_the_rows_that_are_left_and_order_is_restored() ->
     assert result.predictions.dtype == result.exits.dtype == np.intp
     assert result.confidences.dtype == np.float64
     assert (len(result), result.answered.tolist()) == (5, [2, 1, 2])
-
-
-def test_a_model_whose_threshold_is_infinite_is_not_called() -> None:
-    fast = Table([[1.0, 0.0]])
-    Cascade([fast, Table([[0.0, 1.0]])], [np.inf]).predict([0])
-    assert fast.asked == []
 
 
 def test_no_model_gets_more_rows_than_the_batch_size_and_the_slow_one_gets_whole_batches() -> None:
@@ -240,26 +219,6 @@ def test_a_certificate_that_was_changed_on_disk_is_refused(tmp_path: Path) -> No
         Cascade([len, len], changed)
 
 
-def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
-    certificate, _ = _certificate(3000, 0.3)
-    path = tmp_path / "cascade.json"
-    certificate.save(path)
-    for named in (path, str(path)):
-        assert Cascade([len, len], named).thresholds.tolist() == certificate.thresholds.tolist()
-    for wrong in ("typo.json", tmp_path / "typo.json", "0.9"):
-        with pytest.raises(InvalidValueError, match="is not the path of a certificate"):
-            Cascade([len, len], wrong)
-    path.write_text("{}")
-    with pytest.raises(CertificateError, match="not a pacbound certificate"):
-        Cascade([len, len], path)
-
-
-def test_a_certificate_of_another_kind_is_refused() -> None:
-    other: Any = calibrate([0.5, 0.6], [True, False], delta=0.1)
-    with pytest.raises(InvalidTypeError, match="calibration certificate has no exits"):
-        Cascade([len, len], other)
-
-
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
@@ -279,23 +238,6 @@ def test_thresholds_that_are_none_are_refused(thresholds: Any, message: str) -> 
         Cascade([len, len], thresholds)
 
 
-def test_one_number_is_enough_for_two_models() -> None:
-    assert Cascade([len, len], 0.9).thresholds.tolist() == [0.9]
-    assert Cascade([len, len], float(np.float32(0.5))).thresholds.tolist() == [0.5]
-
-
-@pytest.mark.parametrize("models", [[], [len], len])
-def test_a_cascade_has_at_least_two_models(models: Any) -> None:
-    with pytest.raises(InvalidValueError, match="at least two"):
-        Cascade(models, [0.5])
-
-
-def test_what_cannot_be_called_is_no_model() -> None:
-    bad: Any = [len, "slow"]
-    with pytest.raises(InvalidTypeError, match="Model 1 is a str, which cannot be called"):
-        Cascade(bad, [0.5])
-
-
 def test_an_async_function_is_sent_to_the_async_cascade() -> None:
     async def remote(X: Any) -> Any: ...
 
@@ -305,12 +247,6 @@ def test_an_async_function_is_sent_to_the_async_cascade() -> None:
     for model in (remote, Remote()):
         with pytest.raises(InvalidTypeError, match=r"Model 1 .*is async.*AsyncCascade"):
             Cascade([len, model], [0.5])
-
-
-@pytest.mark.parametrize("batch_size", [0, -1, 2.5, True, "8"])
-def test_a_batch_size_is_a_positive_integer(batch_size: Any) -> None:
-    with pytest.raises(InvalidValueError, match="batch_size="):
-        Cascade([len, len], [0.5], batch_size=batch_size)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -402,19 +338,6 @@ def test_rows_may_be_held_by(holder: str, batch_size: int | None) -> None:
     kinds.clear()
     _assert_same(Cascade([fast, slow], [0.8], batch_size=batch_size), hold(rows), expected)
     assert len(kinds) == 1, "later models get the rows in what the first one got them in"
-
-
-def test_the_rows_are_not_copied_where_none_has_exited() -> None:
-    seen: list[Any] = []
-
-    def model(X: Any) -> Any:
-        seen.append(X)
-        return np.full((len(X), 2), 0.5)
-
-    X = [object(), object()]
-    Cascade([model, model], [0.9]).predict(X)
-    assert seen[0] is X
-    assert seen[1] is X
 
 
 @pytest.mark.parametrize(
@@ -512,57 +435,6 @@ def test_scikit_learn_models_are_routed_by_predict_proba() -> None:
         Cascade([fast.predict_proba, slow], [0.7])
 
 
-def test_scikit_learn_models_of_other_classes_are_refused_before_they_are_asked() -> None:
-    pytest.importorskip("sklearn")
-    from sklearn.linear_model import LogisticRegression
-
-    X = np.arange(8.0)[:, None]
-    one = LogisticRegression().fit(X, ["a", "b"] * 4).predict_proba
-    other = LogisticRegression().fit(X, ["b", "c"] * 4).predict_proba
-    with pytest.raises(
-        InvalidValueError,
-        match=(
-            r"model 0 \(Log.*\) and model 1 .* have other classes.*\['a', 'b'\] and \['b', 'c'\]"
-        ),
-    ):
-        Cascade([one, other], [0.7])
-    with pytest.raises(InvalidValueError, match=r"classes and model 0 .* have other classes"):
-        Cascade([one, one], [0.7], classes=["b", "a"])
-
-
-def test_torch_modules_are_models() -> None:
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    fast = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softmax(dim=1))
-    slow = torch.nn.Sequential(
-        torch.nn.Linear(5, 9), torch.nn.ReLU(), torch.nn.Linear(9, 3), torch.nn.Softmax(dim=1)
-    )
-    X = torch.randn(64, 5) * 3
-    with torch.inference_mode():
-        result = Cascade([fast, slow], [0.8]).run(X)
-        tables = [fast(X).numpy(), slow(X).numpy()]
-    labels, exits, _ = _all_then_select(tables, [0.8])
-    assert set(exits) == {0, 1}
-    assert np.array_equal(result.exits, exits)
-    assert np.array_equal(result.predictions, labels)
-    with pytest.raises(
-        ModelError, match=r"Model 0 \(Linear\) gave probability -.*These look like .*logits"
-    ):
-        Cascade([fast[0], slow], [0.8]).predict(X)
-
-
-def test_predictions_are_names_where_names_are_given() -> None:
-    tables = _tables(30)
-    names = np.array(["bird", "cat", "horse"])
-    expected = names[_all_then_select(tables, [0.7])[0]]
-    cascade = Cascade([Table(t) for t in tables], [0.7], classes=["bird", "cat", "horse"])
-    assert np.array_equal(cascade.predict(np.arange(30)), expected)
-    with pytest.raises(
-        ModelError, match=r"Model 0 \(Table\) knows 3 classes, but 2 names were given"
-    ):
-        Cascade([Table(t) for t in tables], [0.7], classes=["bird", "cat"]).predict([0])
-
-
 def test_models_without_probabilities_give_labels_and_confidences() -> None:
     def small(texts: list[str]) -> Answers:
         return Answers(
@@ -577,31 +449,6 @@ def test_models_without_probabilities_give_labels_and_confidences() -> None:
     assert result.predictions.tolist() == ["short", "a rather long text", "short"]
     assert result.exits.tolist() == [0, 1, 0]
     assert np.array_equal(result.confidences, [1.0, np.nan, 1.0], equal_nan=True)
-
-
-def test_labels_may_be_tensors_or_lists_and_probabilities_may_mix_with_answers() -> None:
-    torch = pytest.importorskip("torch")
-    fast = Table([[0.9, 0.1], [0.6, 0.4]])
-    result = Cascade(
-        [fast, lambda X: Answers(torch.tensor([7] * len(X)), torch.tensor([0.5] * len(X)))], [0.8]
-    ).run([0, 1])
-    assert (result.predictions.tolist(), result.confidences.tolist()) == ([0, 7], [0.9, 0.5])
-
-
-def test_answers_of_another_kind_than_those_before_are_refused() -> None:
-    with pytest.raises(
-        ModelError,
-        match=r"Model 1 \(<lambda>\) answers with text, but model 0 \(Table\) with numbers",
-    ):
-        Cascade([Table([[0.6, 0.4]]), lambda X: Answers(["cat"])], [0.8]).predict([0])
-
-
-def test_models_with_other_numbers_of_classes_are_refused_by_name() -> None:
-    with pytest.raises(
-        ModelError, match=r"Model 1 \(Table\) knows 12 classes, but model 0 \(Table\) knows 10"
-    ) as caught:
-        Cascade([Table(np.full((1, 10), 0.1)), Table(np.full((1, 12), 0.1))], [0.8]).predict([0])
-    assert caught.value.model == 1
 
 
 # ----------------------------------------------------------------------------------------------
@@ -638,12 +485,6 @@ def test_an_output_that_is_no_probability_names_the_model_and_the_row(
         cascade.predict(np.arange(4))
     assert (caught.value.model, caught.value.row) == (1, 3)
     assert cascade.statistics.rows == 0
-
-
-def test_several_bad_rows_are_counted() -> None:
-    fast = Table([[0.9, 0.1], [np.nan, 0.1], [np.nan, 0.1]])
-    with pytest.raises(ModelError, match=r"gave confidence nan for row 1 \(2 such rows\)"):
-        Cascade([fast, Table([[1.0, 0.0]] * 3)], [0.8]).predict([0, 1, 2])
 
 
 @pytest.mark.parametrize(
@@ -706,12 +547,6 @@ def test_an_interrupt_is_not_turned_into_a_model_error() -> None:
         Cascade([interrupted, len], [0.5]).predict([0])
 
 
-def test_a_model_error_survives_pickling() -> None:
-    error = ModelError("Model 1 (slow) failed", model=1, row=7)
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.model, again.row, again.partial) == (str(error), 1, 7, ())
-
-
 # ----------------------------------------------------------------------------------------------
 # batches and statistics
 
@@ -748,34 +583,6 @@ def test_batches_from_a_generator_are_taken_one_at_a_time() -> None:
     assert np.array_equal(np.concatenate([r.predictions for r in (first, *rest)]), labels)
     assert np.array_equal(np.concatenate([r.exits for r in (first, *rest)]), exits)
     assert cascade.statistics.rows == 10
-
-
-def test_a_failure_in_a_batch_says_which() -> None:
-    cascade = Cascade([Table([[0.9, 0.1], [np.nan, 0.1]]), Table([[1.0, 0.0]] * 2)], [0.5])
-    results = cascade.predict_batches([[0], [0, 1]])
-    assert next(results).exits.tolist() == [0]
-    with pytest.raises(ModelError, match="row 1") as caught:
-        next(results)
-    assert caught.value.__notes__ == ["This was in batch 1."]
-    assert cascade.statistics.rows == 1
-
-
-def test_statistics_add_up_over_calls_and_start_again_after_reset() -> None:
-    tables = _tables(200)
-    cascade = Cascade([Table(t) for t in tables], [0.7])
-    assert np.isnan(cascade.statistics.exit_rates).all()
-    results = [cascade.run(np.arange(200)), cascade.run(np.arange(50))]
-    statistics = cascade.statistics
-    assert statistics.rows == 250
-    assert np.array_equal(statistics.answered, results[0].answered + results[1].answered)
-    assert statistics.seconds.tolist() == (results[0].seconds + results[1].seconds).tolist()
-    assert (statistics.seconds > 0).all()
-    assert statistics.exit_rates.sum() == 1
-    assert statistics.failed.tolist() == [0, 0]
-    assert repr(statistics).startswith("CascadeStatistics(rows=250, answered=[")
-    assert "failed=[0, 0]" in repr(statistics)
-    statistics.reset()
-    assert (statistics.rows, statistics.seconds.tolist()) == (0, [0.0, 0.0])
 
 
 def test_statistics_count_every_row_of_calls_from_several_threads() -> None:

@@ -14,9 +14,6 @@ from pacbound import certify_cascade
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError
 
-LARGE = 2**53
-"""From here on, float64 does not tell neighbours apart."""
-
 
 def certified() -> tuple[CascadeCertificate, list[float]]:
     """A cascade, and scores of four rows that its two models answer in turn."""
@@ -45,32 +42,6 @@ def applied(folder: Path, fast: Any, slow: Any) -> tuple[list[int], list[Any]]:
     )
     out = pq.read_table(folder / "out.parquet")
     return out["pac_exit"].to_pylist(), out["pac_prediction"].to_pylist()
-
-
-def applied_to_arrays(folder: Path, fast: Any, slow: Any) -> list[Any]:
-    """The answers in a file of arrays, where classes may be floats."""
-    certificate, scores = certified()
-    np.savez(folder / "rows.npz", c=scores, fast=fast, slow=slow)
-    certificate.apply_to_file(
-        folder / "rows.npz",
-        folder / "out.npz",
-        confidence="c",
-        prediction=["fast", "slow"],
-    )
-    with np.load(folder / "out.npz") as out:
-        answers: list[Any] = out["pac_prediction"].tolist()
-    return answers
-
-
-def test_signed_and_unsigned_answers_are_not_rounded(tmp_path: Path) -> None:
-    fast = pa.array([LARGE, LARGE, LARGE + 1, LARGE + 1], pa.int64())
-    slow = pa.array([LARGE + 1, LARGE + 1, LARGE, LARGE], pa.uint64())
-    assert applied(tmp_path, fast, slow) == ([0, 1, 0, 1], [LARGE, LARGE + 1, LARGE + 1, LARGE])
-
-
-def test_integers_beside_floats_are_not_rounded(tmp_path: Path) -> None:
-    fast, slow = np.full(4, LARGE + 1), np.array([1.0, 2.0, 3.0, 4.0])
-    assert applied_to_arrays(tmp_path, fast, slow) == [LARGE + 1, 2, LARGE + 1, 4]
 
 
 def test_answers_that_no_one_integer_type_holds_are_refused(tmp_path: Path) -> None:

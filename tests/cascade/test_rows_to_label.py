@@ -216,32 +216,6 @@ def test_rows_that_were_declined_are_lost_for_good_and_the_end_is_reached() -> N
     )
 
 
-def test_the_slow_models_doubts_come_first_among_rows_of_one_step() -> None:
-    scores, predictions = np.full(300, 0.9), np.zeros((300, 2), dtype=int)
-    predictions[:5, 0] = 1
-    sure = np.linspace(1, 0, 300)
-    asked: Any = {"xi": 0.02, "delta": 0.1, "slow_confidence": sure}
-    assert rows_to_label(scores, predictions, **asked).tolist() == [4, 3, 2, 1, 0]
-    with pytest.raises(InvalidValueError, match="not one number for each row"):
-        rows_to_label(scores, predictions, xi=0.1, delta=0.1, slow_confidence=[0.5])
-
-
-def test_rows_of_files_and_frames_are_those_of_arrays(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    rows = problem(0)
-    models = rows.predictions.shape[1]
-    names = [f"c{m}" for m in range(models - 1)], [f"p{m}" for m in range(models)]
-    columns = dict(zip(names[0], rows.scores.T, strict=True))
-    columns |= dict(zip(names[1], rows.predictions.T, strict=True))
-    frame = polars.DataFrame(columns)
-    frame.write_csv(tmp_path / "rows.csv")
-    frame.write_parquet(tmp_path / "rows.parquet")
-    wanted = rows_to_label(rows.scores, rows.predictions, **rows.asked)
-    assert len(wanted)
-    for data in (frame, frame.to_pandas(), tmp_path / "rows.csv", tmp_path / "rows.parquet"):
-        assert rows_to_label(*names, data=data, **rows.asked).tolist() == wanted.tolist()
-
-
 def test_groups_and_rows_without_an_order_are_refused() -> None:
     duckdb, arrow = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
     rows: Any = [0.9] * 9, [[0, 1]] * 9

@@ -67,29 +67,6 @@ def test_a_sum_in_another_order_stays_on_the_safe_side() -> None:
         assert not keeps(one_by_one - 1e-9, written)
 
 
-def test_a_negative_threshold_would_keep_everything() -> None:
-    """Why the logarithm itself is not exported, as comments in vllm-sr 0.4.0 would have it."""
-    assert keeps(-50.0, math.log(0.9))
-    assert not keeps(-50.0, exported(0.9))
-    assert keeps(math.log(0.95), exported(0.9))
-
-
-@pytest.mark.parametrize("threshold", [1.0, 1 - 1e-12, math.inf, math.nan])
-def test_a_threshold_that_cannot_be_written_is_refused(threshold: float) -> None:
-    with pytest.raises(SystemExit):
-        exported(threshold)
-
-
-def test_everything_may_be_kept_but_what_the_router_takes_for_0() -> None:
-    assert keeps(-2.999, exported(0.0))
-    assert not keeps(-3.0, exported(0.0))
-
-
-def test_no_tokens_are_no_confidence() -> None:
-    assert score([]) == 0.0
-    assert score([-0.0, 0.0]) == 1.0
-
-
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
@@ -169,12 +146,3 @@ def test_the_loader_of_the_router_takes_the_configuration(
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     with pytest.raises(parser.ConfigParseError, match="treshold"):
         parser.parse_user_config(str(path))
-
-
-def test_other_certificates_are_refused(tmp_path: Path) -> None:
-    from pacbound import calibrate
-
-    path = tmp_path / "calibration.json"
-    calibrate([0.9] * 100, [True] * 100, delta=0.05).save(path)
-    with pytest.raises(SystemExit, match="a cascade of two models"):
-        decision(path, "small", "large")

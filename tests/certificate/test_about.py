@@ -27,8 +27,8 @@ from pacbound import (
 )
 from pacbound.claims.bundle import CertificateBundle
 from pacbound.claims.certificate import Certificate, certificate_from_dict
-from pacbound.claims.provenance import LONGEST_TEXT, MOST_TEXTS
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.claims.provenance import MOST_TEXTS
+from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 
 NASTY = "<script>alert(1)</script> \x1b[31mred\x1b[0m\r\nverified \u202eright to left"
 SHOWN = r"<script>alert(1)</script> \x1b[31mred\x1b[0m\r\nverified \u202eright to left"
@@ -144,13 +144,6 @@ def test_a_text_that_was_changed_or_added_is_found(certificate: Certificate) -> 
     )
 
 
-def test_a_text_longer_than_can_be_written_is_no_certificate() -> None:
-    document = calibrate(SCORES, RIGHT, delta=0.1, about={"model": "m"}).to_dict()
-    document["provenance"]["about"]["model"] = "m" * (LONGEST_TEXT + 1)
-    with pytest.raises(CertificateError, match=r"provenance.about.model has 1001 characters"):
-        certificate_from_dict(document)
-
-
 def test_control_characters_never_reach_a_terminal_and_tags_never_a_page(
     certificate: Certificate,
 ) -> None:
@@ -162,17 +155,6 @@ def test_control_characters_never_reach_a_terminal_and_tags_never_a_page(
     assert "&lt;script&gt;alert(1)" in page
     assert "\x1b" not in page
     assert certificate_from_dict(told.to_dict()).provenance.about["note"] == NASTY
-
-
-@pytest.mark.parametrize(
-    "certify",
-    [calibrate, partial(certify_abstention, xi=0.3), partial(certify_recall, target=0.9)],
-)
-def test_a_group_shows_as_text(certify: Callable[..., Certificate]) -> None:
-    group = "a\x1b[2K\nb"
-    shown = certify(SCORES, RIGHT, delta=0.1, groups=[group, "day"] * (ROWS // 2)).summary()
-    assert r"a\x1b[2K\nb" in shown
-    assert "\x1b" not in shown
 
 
 def test_a_file_is_told_by_its_name_size_and_digest(tmp_path: Path) -> None:
@@ -227,16 +209,6 @@ def test_what_is_no_short_text_is_refused_with_the_remedy(
         calibrate(SCORES, RIGHT, delta=0.1, about=about)
 
 
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="a folder without files"):
-        calibrate(SCORES, RIGHT, delta=0.1, about={"model": tmp_path})
-
-
-def test_it_is_checked_before_anything_is_counted() -> None:
-    with pytest.raises(InvalidValueError, match="is empty"):
-        calibrate([float("nan")], [True], delta=0.1, about={"model": ""})
-
-
 def test_a_bundle_keeps_what_each_claim_is_about_and_its_own(tmp_path: Path) -> None:
     bundle = certify_together(
         {
@@ -257,28 +229,3 @@ def test_a_bundle_keeps_what_each_claim_is_about_and_its_own(tmp_path: Path) -> 
     assert again.own_about() == {"owner": "Ada"}
     assert again.summary().count("model") == 2
     assert "About this bundle" in again.summary()
-
-
-def test_a_certificate_from_a_file_says_what_it_said(tmp_path: Path) -> None:
-    calibrate(SCORES, RIGHT, delta=0.1).save(tmp_path / "c.json")
-    loaded = load_certificate(tmp_path / "c.json")
-    with pytest.raises(InvalidValueError, match="was read from a file"):
-        loaded.with_about({"model": "m"})
-    assert loaded.with_about(None) is loaded
-
-
-def test_the_horizon_of_a_shield_is_part_of_its_claim(tmp_path: Path) -> None:
-    plain, told = (
-        certify_shield(SCORES, ~RIGHT, xi=0.1, delta=0.1, horizon=steps) for steps in (None, 400)
-    )
-    assert "steps" not in plain.summary()
-    assert plain.claim()["horizon"] is None
-    assert "at most 10 % of all rollouts of at most 400 steps are then unsafe" in told.summary()
-    assert told.counts_digest != plain.counts_digest
-    told.save(tmp_path / "c.json")
-    assert load_certificate(tmp_path / "c.json").verify()
-    document = told.to_dict()
-    document["claim"]["horizon"] = 4000
-    assert not certificate_from_dict(document).verify()
-    with pytest.raises(InvalidValueError, match="horizon"):
-        certify_shield(SCORES, ~RIGHT, xi=0.1, delta=0.1, horizon=0)

@@ -70,16 +70,6 @@ def test_a_bundle_survives_its_file_and_its_claims_act(tmp_path: Path) -> None:
     assert bundle["patients"].draw is not None
 
 
-def test_columns_of_each_claim_are_kept(tmp_path: Path) -> None:
-    np.savez(tmp_path / "t.npz", s=SCORES, u=UNSAFE)
-    claims = {"a.b": partial(certify_shield, "s", "u", data=tmp_path / "t.npz", xi=0.2)}
-    certify_together(claims, delta=0.05).save(tmp_path / "all.json")
-    bundle = load_certificate(tmp_path / "all.json")
-    assert isinstance(bundle, CertificateBundle)
-    assert bundle["a.b"].provenance.columns == {"score": "s", "unsafe": "u"}
-    assert bundle["a.b"].provenance.sources == bundle.provenance.sources != ()
-
-
 def test_a_claim_of_a_loaded_bundle_is_a_whole_document_of_its_own(tmp_path: Path) -> None:
     certify_together(CLAIMS, delta=0.06).save(tmp_path / "all.json")
     bundle = load_certificate(tmp_path / "all.json")
@@ -88,11 +78,6 @@ def test_a_claim_of_a_loaded_bundle_is_a_whole_document_of_its_own(tmp_path: Pat
         bundle[name].save(tmp_path / "one.json")
         assert load_certificate(tmp_path / "one.json").verify()
         assert exact_verifier.check_file(str(tmp_path / "one.json"))[0] in (0, 3)
-
-
-def test_a_bundle_of_one_speaks_of_one_claim() -> None:
-    one = certify_together({"brake": CLAIMS["brake"]}, delta=0.02)
-    assert one.summary().startswith("1 claim, delta 2 %\n")
 
 
 def test_a_refused_claim_takes_nothing_from_the_others() -> None:
@@ -152,11 +137,6 @@ def test_what_makes_no_claims_is_refused(claims: Any, shares: Any, message: str)
         certify_together(claims, delta=0.05, shares=shares)
 
 
-def test_what_is_no_mapping_of_certificates_is_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="certificates is of type list"):
-        CertificateBundle.of([], delta=0.05)  # type: ignore[arg-type]
-
-
 def test_a_bundle_in_a_bundle_is_refused() -> None:
     inner = certify_together(CLAIMS, delta=0.03)
     with pytest.raises(InvalidTypeError, match="certificate of one claim"):
@@ -188,8 +168,3 @@ def test_what_cannot_be_certified_together_is_refused(
 ) -> None:
     with pytest.raises((InvalidValueError, InvalidTypeError), match=message):
         certify_together(claims, **options)
-
-
-def test_a_claim_that_is_not_there_is_named() -> None:
-    with pytest.raises(InvalidValueError, match="no claim 'break'"):
-        certify_together(CLAIMS, delta=0.05)["break"]

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    Monitor,
-    Tally,
-    calibrate,
     certify_abstention,
-    certify_together,
     load_certificate,
 )
 from pacbound.claims.abstention import AbstentionCertificate
@@ -47,34 +43,6 @@ def test_scores_of_float16_are_compared_as_they_were_counted() -> None:
     low = CONFIDENCE.astype(np.float16)
     certificate = certify_abstention(low, CORRECT, **CLAIM)
     assert certificate.answers(low).mean() == certificate.coverage
-
-
-def test_classes_stand_in_for_truth_values() -> None:
-    label = RNG.integers(0, 5, size=2000)
-    said = np.where(CORRECT, label, (label + 1) % 5)
-    names = np.array(list("abcde"))
-    for given in ((said, label), (names[said], names[label])):
-        other = certify_abstention(CONFIDENCE, prediction=given[0], label=given[1], **CLAIM)
-        assert other.claim_digest == certified().claim_digest
-
-
-def test_tallies_of_parts_certify_what_all_rows_certify() -> None:
-    parts = [
-        Tally.count("abstention", confidence=CONFIDENCE[rows], correct=CORRECT[rows])
-        for rows in (slice(0, 700), slice(700, None))
-    ]
-    together = certify_abstention(data=parts[1] + parts[0], **CLAIM)
-    assert together.claim_digest == certified().claim_digest
-
-
-def test_a_table_that_is_named_certifies_what_arrays_do(tmp_path: Path) -> None:
-    path = tmp_path / "rows.npz"
-    np.savez(path, c=CONFIDENCE, ok=CORRECT, g=GROUPS)
-    named: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "g"}
-    from_file = certify_abstention(**named, data=path, **CLAIM)
-    from_arrays = certify_abstention(CONFIDENCE, CORRECT, groups=GROUPS, **CLAIM)
-    assert from_file.claim_digest == from_arrays.claim_digest
-    assert from_file.provenance.columns == named
 
 
 def test_groups_have_a_threshold_each_at_their_share_of_delta() -> None:
@@ -174,26 +142,6 @@ def test_bad_arguments_are_named(
         certify_abstention(**{"confidence": CONFIDENCE, "correct": CORRECT, **CLAIM, **wrong})
 
 
-def test_bad_rows_are_named() -> None:
-    with pytest.raises(InvalidValueError, match=r"confidence\[1\] is nan"):
-        certify_abstention([0.5, np.nan], [True, True], **CLAIM)
-    with pytest.raises(InvalidTypeError, match="was right is missing"):
-        certify_abstention([0.5], **CLAIM)
-    with pytest.raises(InvalidValueError, match="no rows to certify an abstention"):
-        certify_abstention([], [], **CLAIM)
-
-
-def test_a_tally_of_a_calibration_is_refused() -> None:
-    tally = Tally.count("calibration", confidence=CONFIDENCE, correct=CORRECT)
-    with pytest.raises(InvalidValueError, match="counts something else: count with confidence"):
-        certify_abstention(data=tally, **CLAIM)
-    with pytest.raises(InvalidTypeError, match="pass it as data="):
-        certify_abstention(tally, **CLAIM)
-    counted = Tally.count("abstention", confidence=CONFIDENCE, correct=CORRECT)
-    with pytest.raises(InvalidValueError, match="counts something else: count with confidence"):
-        calibrate(data=counted, delta=0.05)
-
-
 def _changed(change: dict[str, Any], **counts: Any) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(json.dumps(certified().to_dict()))
     table = document["claim"]["tables"][0]
@@ -244,31 +192,3 @@ def test_a_refusal_explains_the_base_error() -> None:
     assert "40 % of all rows are wrong" in refused.summary()
     assert "at least 25 % of them must be left out" in refused.summary()
     assert "rows would do if they are like these; plan for more. Never answer." in refused.summary()
-
-
-def test_it_is_watched_and_bundled() -> None:
-    monitor = Monitor(certified(), delta=0.01)
-    assert monitor.update({"confidence": CONFIDENCE, "correct": CORRECT}) is None
-    assert monitor.update({"confidence": np.ones(500), "correct": np.zeros(500)}) is not None
-    bundle = certify_together(
-        {"a": lambda delta: certify_abstention(CONFIDENCE, CORRECT, xi=0.1, delta=delta)},
-        delta=0.05,
-    )
-    assert bundle["a"].claim_digest == certified().claim_digest
-
-
-def test_a_certificate_stays_small_however_many_rows(tmp_path: Path) -> None:
-    cells = np.arange(65_537)
-    counts = np.column_stack([np.full(65_537, 12_345), np.full(65_537, 9_876_543)])
-    tally = Tally(
-        "abstention",
-        Tally.count("abstention", confidence=[0.5], correct=[1]).grid,
-        ("wrong", "right"),
-        int(counts.sum()),
-        cells[:, None],
-        counts,
-    )
-    certificate = certify_abstention(data=tally, xi=0.01, delta=0.01)
-    assert certificate.threshold == 0.0
-    certificate.save(tmp_path / "c.json")
-    assert (tmp_path / "c.json").stat().st_size < 2 * 10**6

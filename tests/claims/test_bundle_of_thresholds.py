@@ -8,21 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars
 import pytest
 from tests.claims.test_false_alarms import rollouts, rows
 
 from pacbound import (
     Shield,
-    calibrate,
     certify_false_alarms,
     certify_recall,
     certify_shield,
     certify_together,
     load_certificate,
 )
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.shield.policy import VectorShield
 
 
@@ -72,18 +70,6 @@ def test_claims_about_other_rows_or_other_scores_have_no_range() -> None:
     assert certify_together(claims, delta=0.04).thresholds is None
 
 
-def test_a_policy_that_is_safe_alone_has_a_range_without_end() -> None:
-    score = np.linspace(0, 1, 2000)
-    claims: dict[str, Any] = {
-        "misses": partial(certify_shield, score, np.zeros(2000), xi=0.1),
-        "false-alarms": partial(certify_false_alarms, score, unsafe=np.zeros(2000), xi=0.1),
-    }
-    made: Any = certify_together(claims, delta=0.1)
-    assert made.thresholds is not None
-    assert made.thresholds[1] == np.inf
-    assert "on, and without any alarm." in made.summary()
-
-
 def test_each_claim_adds_a_column_to_a_table(tmp_path: Path) -> None:
     made = both(0.9, 0.05, 0.04)
     scores = [0.0, *made.thresholds, 1.0]
@@ -95,27 +81,6 @@ def test_each_claim_adds_a_column_to_a_table(tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "rows.csv")
     made.apply_to_file(tmp_path / "rows.csv", tmp_path / "out.csv", score="s")
     assert polars.read_csv(tmp_path / "out.csv").equals(found)
-
-
-def test_the_columns_that_claims_name_alike_are_read(tmp_path: Path) -> None:
-    score, positive = rows()
-    frame = polars.DataFrame({"risk": score, "ill": positive})
-    claims: dict[str, Any] = {
-        "misses": partial(certify_recall, "risk", "ill", data=frame, target=0.9),
-        "false-alarms": partial(certify_false_alarms, "risk", "ill", data=frame, xi=0.05),
-    }
-    made: Any = certify_together(claims, delta=0.04)
-    assert "pac_flag_misses" in made.apply(frame.select("risk")).columns
-
-
-def test_claims_of_other_shapes_cannot_be_applied_together() -> None:
-    score, positive = rows()
-    claims: dict[str, Any] = {
-        "misses": partial(certify_recall, score, positive, target=0.9),
-        "confidence": partial(calibrate, score, positive),
-    }
-    with pytest.raises(InvalidValueError, match="bundle certificate is not applied"):
-        certify_together(claims, delta=0.04).apply(polars.DataFrame({"s": score}), score="s")
 
 
 def test_a_shield_is_the_one_among_the_claims(tmp_path: Path) -> None:

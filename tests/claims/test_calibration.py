@@ -20,7 +20,6 @@ from pacbound.errors import PacboundError
 RNG = np.random.default_rng(5)
 SCORE = RNG.beta(5, 1, size=900)
 RIGHT = RNG.random(900) < SCORE
-POOL = RNG.beta(5, 1, size=400)
 MASS: dict[str, Any] = {"edges": "equal-mass", "n_bins": 4, "delta": 0.05}
 
 
@@ -71,14 +70,6 @@ def test_arrays_frames_files_and_tallies_give_the_same_certificate(
 def test_what_cannot_be_is_refused_with_the_remedy(change: dict[str, Any], message: str) -> None:
     with pytest.raises(PacboundError, match=message):
         calibrate(**{"confidence": SCORE, "correct": RIGHT, "delta": 0.05, **change})
-
-
-def test_bins_that_are_not_those_of_the_tally_are_refused() -> None:
-    tally = Tally.count(CLAIM.question, confidence=SCORE, correct=RIGHT, n_bins=7)
-    assert calibrate(data=tally, delta=0.05, n_bins=7).grid.n_cells == 7
-    for other in ({"n_bins": 20}, {"edges": [0, 0.5, 1]}, {"edges": "equal-mass"}):
-        with pytest.raises(PacboundError, match="count again"):
-            calibrate(data=tally, delta=0.05, **other)
 
 
 def _broken(change: Any) -> str:
@@ -132,18 +123,3 @@ def test_one_side_is_said_and_drawn(side: Any, said: str) -> None:
     (figure,) = certificate.figures()
     assert f"certified {side} end" in [mark.name for mark in figure.legend]
     assert len(figure.columns[0].values) == (certificate.trials > 0).sum()
-
-
-def test_a_summary_has_a_table_of_bins_and_a_notebook_too() -> None:
-    certificate = calibrate(SCORE, RIGHT, delta=0.05, n_bins=200, groups=["<a>", "b"] * 450)
-    lines = certificate.summary().splitlines()
-    assert lines[4].split() == ["group", "bin", "rows", "right", "estimate", "interval"]
-    assert "more bins hold rows; .tables has them all" in certificate.summary()
-    assert "<td>&lt;a&gt;</td>" in certificate._repr_html_()
-
-
-def test_intervals_shrink_as_more_may_be_wrong() -> None:
-    certificate = calibrate(SCORE, RIGHT, delta=0.01, n_bins=5)
-    wider = calibrate(SCORE, RIGHT, delta=0.0001, n_bins=5)
-    assert (wider.lower <= certificate.lower).all()
-    assert (wider.upper > certificate.upper).any()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pacbound import Tally, binomial_upper, certify_false_alarms
-from pacbound.errors import InvalidTypeError, InvalidValueError
 
 CLAIM: dict[str, Any] = {"xi": 0.05, "delta": 0.05}
 
@@ -109,47 +107,6 @@ def test_rollouts_that_are_lost_too_often_are_refused() -> None:
     assert refused.refusal.unavoidable >= 100
     assert "safe (100 lost)" in refused.summary()
     assert "have a danger of 1 or are lost" in refused.summary()
-
-
-def test_tallies_arrays_frames_and_files_make_the_same_claim(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    score, unsafe = rollouts()
-    first = certify_false_alarms(score, unsafe=unsafe, **CLAIM)
-    tally = Tally.count("shield", score=score, unsafe=unsafe)
-    frame = polars.DataFrame({"d": score, "u": unsafe})
-    np.savez(tmp_path / "r.npz", d=score, u=unsafe)
-    for other in (
-        certify_false_alarms(data=tally, **CLAIM),
-        certify_false_alarms("d", unsafe="u", data=frame, **CLAIM),
-        certify_false_alarms("d", unsafe="u", data=str(tmp_path / "r.npz"), **CLAIM),
-    ):
-        assert other.claim_digest == first.claim_digest
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"positive": [True], "unsafe": [True]}, "positive and unsafe were both passed"),
-        ({}, "positive is missing"),
-        ({"positive": [True, False]}, "Rows do not match"),
-        ({"positive": [2]}, "positive"),
-    ],
-)
-def test_wrong_arguments_raise(given: dict[str, Any], message: str) -> None:
-    with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
-        certify_false_alarms([0.5], **given, **CLAIM)
-
-
-@pytest.mark.parametrize("score", [[np.nan], [1.5], [-0.1], [-np.inf], ["a"]])
-def test_bad_scores_raise(score: list[Any]) -> None:
-    with pytest.raises((InvalidTypeError, InvalidValueError)):
-        certify_false_alarms(score, [False], **CLAIM)
-
-
-def test_a_tally_of_another_question_is_refused() -> None:
-    tally = Tally.count("calibration", confidence=[0.5], correct=[True])
-    with pytest.raises(InvalidValueError, match="counts something else"):
-        certify_false_alarms(data=tally, **CLAIM)
 
 
 def test_a_certificate_of_saturated_and_of_huge_counts_is_right() -> None:

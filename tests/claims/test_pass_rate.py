@@ -9,7 +9,7 @@ import numpy as np
 import polars
 import pytest
 
-from pacbound import Shield, Tally, certify_rate, exact_verifier, load_certificate
+from pacbound import Shield, certify_rate, exact_verifier
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.binomial import binomial_upper
@@ -55,13 +55,6 @@ def test_every_group_must_keep_the_rate() -> None:
     assert not bad.certified
     assert "0: can be certified by itself." in bad.summary()
     assert certify_rate(~failed, **ASKED).certified
-
-
-def test_parts_that_are_counted_apart_add_up() -> None:
-    passed = passing(300, 18)
-    parts = [Tally.count("pass-rate", passed=passed[at]) for at in (slice(100), slice(100, None))]
-    whole = certify_rate(data=parts[0] + parts[1], **ASKED)
-    assert whole.claim() == certify_rate(passed, **ASKED).claim()
 
 
 @pytest.mark.parametrize("threshold", [-np.inf, 0.0, 0.3, 1.0, np.inf])
@@ -115,13 +108,3 @@ def test_rows_in_other_cells_are_refused() -> None:
     assert any("cells: does not rise from -1 to at most -1" in line for line in wrong)
     with pytest.raises(CertificateError, match="does not rise from at least -1 to at most -1"):
         certificate_from_dict(document)
-
-
-def test_it_survives_its_file_and_names_the_rows(tmp_path: Path) -> None:
-    made = certify_rate(passing(300, 5), threshold=0.3, about={"robot": "R2"}, **ASKED)
-    made.save(tmp_path / "c.json")
-    again = load_certificate(tmp_path / "c.json")
-    assert again.verify()
-    assert again.claim() == made.claim()
-    assert "Hand over to the backup once the danger reaches 0.3" in again.summary()
-    assert list(made.figures()) == []

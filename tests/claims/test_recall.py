@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pacbound import Tally, calibrate, certify_recall, certify_shield
+from pacbound import certify_recall
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.forms import allowed_rate
@@ -77,18 +76,6 @@ def test_a_threshold_of_zero_says_that_it_is_of_no_use() -> None:
     assert "of no use" in certificate.summary()
 
 
-def test_tallies_and_tables_certify_what_arrays_do(tmp_path: Path) -> None:
-    expected = certify_recall(SCORE, POSITIVE, **CLAIM)
-    parts = [Tally.count("recall", score=SCORE[i::2], positive=POSITIVE[i::2]) for i in range(2)]
-    counted = certify_recall(data=parts[0] + parts[1], **CLAIM)
-    assert counted.claim_digest == expected.claim_digest
-    np.savez(tmp_path / "rows.npz", s=SCORE, y=POSITIVE)
-    named = {"score": "s", "positive": "y"}
-    from_file = certify_recall("s", "y", data=tmp_path / "rows.npz", **CLAIM)
-    assert from_file.claim_digest == expected.claim_digest
-    assert from_file.provenance.columns == named
-
-
 @pytest.mark.parametrize(
     ("rows", "claim", "error", "message"),
     [
@@ -108,14 +95,6 @@ def test_what_cannot_be_is_named(
         certify_recall(*rows, **{**CLAIM, **claim})
 
 
-def test_a_tally_of_a_shield_is_refused() -> None:
-    tally = Tally.count("shield", score=SCORE, unsafe=POSITIVE)
-    with pytest.raises(
-        InvalidValueError, match="counts something else: count with score, positive"
-    ):
-        certify_recall(data=tally, **CLAIM)
-
-
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
@@ -130,14 +109,3 @@ def test_counts_that_cannot_be_are_refused(counts: dict[str, Any], message: str)
     document["claim"]["tables"][0]["counts"] = counts
     with pytest.raises(CertificateError, match=message):
         certificate_from_dict(document)
-
-
-def test_an_outcome_that_is_its_own_score_is_asked_about() -> None:
-    """Named columns are refused; of arrays only the values are known."""
-    ill = (np.arange(400) % 4 == 0).astype(float)
-    with pytest.warns(UserWarning, match="score and positive are equal in every row"):
-        assert certify_recall(ill, ill, target=0.9, delta=0.05).certified
-    with pytest.warns(UserWarning, match="score and unsafe are equal"):
-        certify_shield(ill, ill == 1, xi=0.1, delta=0.05)
-    with pytest.warns(UserWarning, match="confidence and correct are equal"):
-        calibrate(ill, ill, delta=0.05)

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from pacbound import Monitor, Tally, certify_replacement, load_certificate
-from pacbound.claims.replacement import CLAIM
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.exact_verifier import check_document, check_file, described
-from pacbound.procedures.replacement import passes
-from pacbound.tally.questions.replacement import OUTCOMES, REPLACEMENT
+from pacbound.tally.questions.replacement import OUTCOMES
 
 NONE = np.nan
 
@@ -92,13 +90,6 @@ def test_more_labels_never_turn_a_certificate_into_a_refusal() -> None:
     assert not verdicts[0]
 
 
-def test_quality_in_place_of_answers_gives_the_same_verdict() -> None:
-    prediction, label = rows(400, 6, 9)
-    same = certify_replacement(prediction, label, xi=0.03, delta=0.05)
-    made = certify_replacement(quality=(prediction == 1).astype(float), xi=0.03, delta=0.05, seed=0)
-    assert (made.losses, made.gains, made.certified) == (same.losses, same.gains, same.certified)
-
-
 def test_half_known_qualities_count_as_the_worst_that_they_can_be() -> None:
     quality = [[1, NONE], [0, NONE], [NONE, 1], [NONE, 0], [NONE, NONE], [1, 1]]
     totals = Tally.count("replacement", quality=quality, seed=0).totals
@@ -116,16 +107,6 @@ def test_equal_answers_are_equally_good_whatever_a_judge_said() -> None:
         [[1, 1]] * 100, quality=[[1.0, 0.0]] * 100, xi=0.05, delta=0.05, seed=0
     )
     assert (made.certified, made.losses) == (True, 0)
-
-
-def test_candidates_share_delta_and_the_summary_says_so() -> None:
-    prediction, label = rows(300, 1, 0)
-    several = np.column_stack([prediction, np.zeros(300, dtype=int), prediction[:, 0]])
-    made = certify_replacement(several, label, xi=0.03, delta=0.05)
-    assert made.may_replace == ("new model 1", "new model 3")
-    assert "3 candidates share delta" in made.summary()
-    assert passes(1, 0, 300, xi=0.03, delta=0.05 / 3)
-    assert CLAIM.level(made.values) <= 0.05 / 3
 
 
 def test_groups_have_one_verdict_or_their_own() -> None:
@@ -171,22 +152,6 @@ def test_a_refusal_says_what_it_would_take(
         assert certify_replacement(*enough, xi=0.03, delta=0.05).certified
 
 
-def test_a_refusal_for_want_of_labels_says_so() -> None:
-    prediction, label = rows(400, 5, 40)
-    made = certify_replacement(prediction, np.full(400, NONE), xi=0.03, delta=0.05)
-    assert made.refusal is not None
-    assert (made.refusal.code, made.unlabelled, made.settled) == ("unlabelled", 45, False)
-    assert "Label these first" in made.summary()
-    assert certify_replacement(prediction, label, xi=0.03, delta=0.05).certified
-
-
-def test_at_xi_0_a_model_that_is_no_better_is_told_to_allow_a_loss() -> None:
-    made = certify_replacement(*rows(400, 5, 5), xi=0.0, delta=0.05)
-    assert made.refusal is not None
-    assert made.refusal.code == "no-better"
-    assert "Allow a small loss" in made.summary()
-
-
 def test_looks_at_more_rows_share_delta_and_are_planned() -> None:
     prediction, label = rows(300, 0, 0)
     asked: dict[str, Any] = {"xi": 0.01, "delta": 0.05}
@@ -230,37 +195,6 @@ def test_what_cannot_be_raises_with_the_remedy(given: dict[str, Any], message: s
         certify_replacement(**given, xi=0.05, delta=0.05)
 
 
-def test_labels_of_other_rows_are_noticed() -> None:
-    rng = np.random.default_rng(0)
-    label = rng.integers(0, 10, size=500)
-    prediction = np.column_stack([label, label])
-    with pytest.raises(InvalidValueError, match="the old model"):
-        certify_replacement(prediction, rng.permutation(label), xi=0.05, delta=0.05)
-
-
-def test_the_same_rows_with_other_labels_are_not_added() -> None:
-    rng = np.random.default_rng(1)
-    prediction = rng.integers(0, 2, size=(500, 2))
-    label = prediction[:, 0].astype(float)
-    some = np.where(rng.random(500) < 0.5, label, NONE)
-    one, other = (Tally.count("replacement", prediction, each) for each in (some, label))
-    with pytest.raises(Exception, match="counting them twice"):
-        one + other
-
-
-def test_tallies_of_parts_add_up_to_the_whole(tmp_path: Path) -> None:
-    prediction, label = rows(400, 6, 9)
-    order = np.random.default_rng(3).permutation(400)
-    parts = [
-        Tally.count("replacement", prediction[part], label[part])
-        for part in np.array_split(order, 2)
-    ]
-    parts[0].save(tmp_path / "part.json")
-    whole = Tally.load(tmp_path / "part.json") + parts[1]
-    assert whole == Tally.count("replacement", prediction, label)
-    assert whole.outcomes == REPLACEMENT.outcomes
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -300,21 +234,6 @@ def test_a_monitor_rings_when_the_new_model_loses_more_than_certified() -> None:
         )
 
 
-def test_frames_and_files_count_as_arrays_do(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    prediction, label = rows(300, 4, 9)
-    frame = polars.DataFrame({"old": prediction[:, 0], "new": prediction[:, 1], "y": label})
-    frame.write_csv(tmp_path / "rows.csv")
-    arrays = certify_replacement(prediction, label, xi=0.04, delta=0.05)
-    for data in (frame, frame.to_pandas(), tmp_path / "rows.csv"):
-        made = certify_replacement(["old", "new"], "y", data=data, xi=0.04, delta=0.05)
-        assert (
-            made.values["tables"][0]["counts"].keys() == arrays.values["tables"][0]["counts"].keys()
-        )
-        assert (made.losses, made.gains, made.n) == (arrays.losses, arrays.gains, arrays.n)
-        assert made.models == ("old", "new")
-
-
 def test_a_claim_about_grades_says_who_graded_and_verifies(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     quality = rng.integers(1, 6, size=(400, 2)).astype(float)
@@ -334,23 +253,6 @@ def test_a_claim_about_grades_says_who_graded_and_verifies(tmp_path: Path) -> No
     made.save(tmp_path / "made.json")
     assert load_certificate(tmp_path / "made.json").verify().ok
     assert not check_document(json.loads((tmp_path / "made.json").read_text())).wrong
-
-
-def test_wins_and_ties_are_one_column_or_the_name_of_the_model() -> None:
-    wins = [1.0] * 30 + [0.5] * 60 + [0.0] * 10
-    names = ["new"] * 30 + ["tie"] * 60 + ["old"] * 10
-    one = certify_replacement(quality=wins, xi=0.1, delta=0.05, seed=0)
-    other = certify_replacement(preferred=names, xi=0.1, delta=0.05, seed=0)
-    assert (one.losses, one.gains) == (other.losses, other.gains) == (10, 30)
-
-
-def test_a_monitor_takes_grades_without_a_coin() -> None:
-    quality = np.full((2000, 2), 0.75)
-    certificate = certify_replacement(quality=quality, xi=0.02, delta=0.05, seed=0)
-    quality[:, 1] = 0.5
-    assert Monitor(certificate, delta=0.01).update({"quality": quality[:400]}) is not None
-    quality[:, 1] = 0.74
-    assert Monitor(certificate, delta=0.01).update({"quality": quality}) is None
 
 
 def test_coins_go_by_the_id_that_tables_are_joined_by() -> None:

@@ -9,12 +9,8 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from typer.testing import CliRunner
 
 from pacbound import Monitor, certify_sets, load_certificate
-from pacbound.claims.bundle import certify_together
-from pacbound.cli.app import app
-from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 
 LABELS = ["cat", "dog", "eel"]
@@ -48,29 +44,6 @@ def test_a_set_holds_every_label_from_the_threshold_on(
     assert (~inside).sum() == certificate.values["tables"][0]["allowed"]
 
 
-def test_its_class_reads_the_claim_that_it_wrote(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    certificate = certify_sets(*rows, xi=0.1, delta=0.05)
-    document = certificate.to_dict()
-    claim = Reader(document["claim"], "claim")
-    read = certificate.by.read(claim, certificate.provenance, document)
-    assert read.claim() == certificate.claim()
-    assert read.threshold == certificate.threshold
-
-
-def test_arrays_frames_and_files_give_the_same_certificate(
-    rows: tuple[np.ndarray, np.ndarray], table: Path
-) -> None:
-    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.05}
-    columns: dict[str, Any] = {"probability": LABELS, "label": "animal"}
-    found = [
-        certify_sets(*rows, **asked),
-        certify_sets(**columns, data=polars.read_parquet(table), **asked),
-        certify_sets(**columns, data=table, **asked),
-        certify_sets(**columns, data=table, engine="polars", **asked),
-    ]
-    assert len({certificate.counts_digest for certificate in found}) == 1
-
-
 @pytest.mark.parametrize("gap", [-1, np.nan])
 def test_a_label_without_a_probability_is_missed_at_every_threshold(
     rows: tuple[np.ndarray, np.ndarray], gap: float
@@ -83,24 +56,6 @@ def test_a_label_without_a_probability_is_missed_at_every_threshold(
     assert refused.threshold == -np.inf
     assert "80 of 600 rows have no probability for their label" in refused.summary()
     assert refused.sets(probability).all()
-
-
-def test_numbers_are_names_of_columns_where_columns_have_numbers_for_names(tmp_path: Path) -> None:
-    """Taken for places, they would be those of the next column: here the one that is sure."""
-    label = np.tile([1, 2], 300)
-    sure = {str(name): np.where(label + 1 == name, 0.9, 0.05) for name in (1, 2, 3)}
-    polars.DataFrame({**sure, "y": label}).write_csv(tmp_path / "rows.csv")
-    frame = pandas.DataFrame(sure)
-    found = [
-        certify_sets(["1", "2", "3"], "y", data=tmp_path / "rows.csv", xi=0.1, delta=0.05),
-        certify_sets(frame, label, xi=0.1, delta=0.05),
-        certify_sets(frame.set_axis([1, 2, 3], axis=1), label, xi=0.1, delta=0.05),
-        certify_sets(frame[["3", "1", "2"]], label, xi=0.1, delta=0.05),
-    ]
-    assert [certificate.threshold for certificate in found] == [found[0].threshold] * 4
-    assert found[0].threshold <= 0.05
-    places = certify_sets(frame.set_axis(range(3), axis=1), label - 1, xi=0.1, delta=0.05)
-    assert places.threshold == found[0].threshold
 
 
 def test_labels_that_count_from_1_are_not_taken_for_places(
@@ -131,32 +86,6 @@ def test_a_part_of_the_rows_may_have_labels_without_a_column_if_others_have_one(
     assert found.to_dict()["claim"]["tables"] == arrays.to_dict()["claim"]["tables"]
     with pytest.raises(InvalidValueError, match="'unicorn', and no column is for these"):
         certify_sets(LABELS, "animal", data=both[0], **asked)
-
-
-@pytest.mark.parametrize(
-    ("probability", "said"),
-    [
-        (["cat", "cat"], "names 'cat' twice"),
-        (["cat", "animal"], "both name the column 'animal'"),
-        (["1", "1.0"], "names '1' and '1.0', which are both the label 1"),
-    ],
-)
-def test_columns_of_one_label_are_refused(
-    tmp_path: Path, probability: list[str], said: str
-) -> None:
-    columns = {"cat": [0.5], "1": [0.5], "1.0": [0.5], "animal": [1]}
-    polars.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InvalidValueError, match=said):
-        certify_sets(probability, "animal", data=tmp_path / "t.parquet", xi=0.1, delta=0.05)
-
-
-def test_sets_of_one_column_are_refused(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    certificate = certify_sets(*rows, xi=0.1, delta=0.05)
-    for few in (rows[0][:, :1], rows[0][:, 0]):
-        with pytest.raises(
-            InvalidValueError, match=r"at least two\. For a sigmoid pass \[1 - p, p\]"
-        ):
-            certificate.sets(few)
 
 
 def test_a_probability_that_is_nan_counts_as_missed_and_stays_in_the_set(
@@ -248,74 +177,3 @@ def test_a_monitor_takes_in_rows_and_rings_when_sets_miss_their_labels(
     wrong = (rows[1] + 1) % 3
     assert monitor.update({"probability": rows[0], "label": wrong}) is not None
     assert "the true label is missing from at most 10 % of all sets" in monitor.summary()
-
-
-def test_a_claim_of_sets_goes_into_a_bundle(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    bundle = certify_together(
-        {"sets": lambda delta: certify_sets(*rows, xi=0.1, delta=delta)}, delta=0.05
-    )
-    assert bundle.verify().ok
-
-
-def test_the_command_line_certifies_shows_verifies_and_draws(table: Path, tmp_path: Path) -> None:
-    run = CliRunner().invoke
-    output = str(tmp_path / "sets.json")
-    columns = ["--probability", ",".join(LABELS), "--label", "animal", "--groups", "site"]
-    made = run(app, ["sets", str(table), *columns, "--xi", "0.2", "--delta", "0.05", "-o", output])
-    assert made.exit_code == 0, made.output
-    assert "the true label is missing from at most 20 % of all sets in every group" in made.output
-    assert run(app, ["verify", output, "--data", str(table)]).exit_code == 0
-    named = ["--column", f"probability={','.join(LABELS)}", "--column", "groups=site"]
-    again = run(app, ["verify", output, "--data", str(table), *named])
-    assert "the data have the same counts, in the same files\n" in again.output
-    watched = run(app, ["monitor", output, str(table), *named, "--delta", "0.01"])
-    assert watched.exit_code == 0, watched.output
-    strange = run(app, ["monitor", output, str(table), "--column", "score=a", "--delta", "0.01"])
-    assert (
-        "this sets certificate has no role 'score'. Its roles are probability, label, groups."
-        in (strange.output)
-    )
-    shown = run(app, ["show", output])
-    assert "Prediction sets of which at most 20 % miss the label" in shown.output
-    assert "No row was used for training" in shown.output
-    page = tmp_path / "page.html"
-    assert run(app, ["report", output, "-o", str(page)]).exit_code == 0
-    assert "sets that hold the true label" in page.read_text()
-
-
-def test_an_option_that_cannot_be_names_itself(table: Path) -> None:
-    columns = ["--probability", ",".join(LABELS), "--label", "animal"]
-    found = CliRunner().invoke(app, ["sets", str(table), *columns, "--xi", "2", "--delta", "0.05"])
-    assert found.exit_code == 2
-    assert "--xi=2.0 is not a rate to be kept" in found.output
-
-
-def test_a_refusal_says_how_many_rows_it_takes() -> None:
-    refused = certify_sets(np.full((9, 2), 0.5), [0] * 9, xi=0.1, delta=0.05)
-    assert "29 rows would do if none goes wrong" in refused.summary()
-    with pytest.raises(InvalidValueError, match="refusal"):
-        Monitor(refused, delta=0.01)
-
-
-def test_a_claim_of_sets_is_not_applied_to_one_column_of_scores(
-    rows: tuple[np.ndarray, np.ndarray],
-) -> None:
-    certificate = certify_sets(*rows, xi=0.1, delta=0.05)
-    with pytest.raises(InvalidValueError, match="is not applied to the rows of a table"):
-        certificate.apply(polars.DataFrame({"score": [0.5]}), score="score")
-
-
-def test_many_equal_rows_with_missing_labels_are_counted() -> None:
-    label = np.where(np.arange(100) % 9, np.arange(100) % 2, np.nan)
-    certificate = certify_sets(np.full((100, 2), 0.5), label, xi=0.3, delta=0.05)
-    assert certificate.n == 100
-
-
-def test_a_draw_by_clusters_is_said_and_changes_what_is_assumed(
-    rows: tuple[np.ndarray, np.ndarray],
-) -> None:
-    certificate = certify_sets(*rows, xi=0.2, delta=0.05, clusters=np.arange(600) // 3, seed=4)
-    assert certificate.n == 200
-    assert "Seed 4: pass seed=4 to draw the same rows again" in certificate.summary()
-    assert "independent-rows" not in certificate.values["assumes"]
-    assert "claim-per-cluster" in certificate.values["assumes"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Shield, Tally, certify_shield, load_certificate, planned_looks
+from pacbound import Shield, Tally, certify_shield, planned_looks
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.stats.binomial import binomial_upper
 
@@ -40,19 +40,6 @@ def test_the_misses_below_the_threshold_are_as_many_as_are_allowed_and_no_more()
     assert exact.interventions == (scores >= exact.threshold).sum()
 
 
-def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(tmp_path: Any) -> None:
-    scores, unsafe, _ = rollouts()
-    whole = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
-    parts = [
-        Tally.count("shield", score=scores[part], unsafe=unsafe[part])
-        for part in (slice(0, 700), slice(700, None))
-    ]
-    summed = certify_shield(data=parts[1] + parts[0], xi=XI, delta=DELTA)
-    assert summed.claim_digest == whole.claim_digest
-    whole.save(tmp_path / "shield.json")
-    assert load_certificate(tmp_path / "shield.json").claim_digest == whole.claim_digest
-
-
 def test_taking_the_last_danger_for_the_maximum_is_loose_and_never_wrong() -> None:
     scores, unsafe, final = rollouts()
     by_last, by_maximum = (
@@ -77,19 +64,6 @@ def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold() -> None:
     assert not refused.certified
     assert refused.threshold == -np.inf
     assert "Always brake" in refused.summary()
-
-
-def test_a_policy_that_is_safe_enough_alone_needs_no_shield() -> None:
-    certificate = certify_shield(np.zeros(1000), np.arange(1000) < 5, xi=0.05, delta=0.05)
-    assert certificate.threshold == np.inf
-    assert "only where a reading" in certificate.summary()
-    assert certificate.interventions == 0
-
-
-def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
-    certificate = certify_shield(np.zeros(1000), np.arange(1000) < 500, xi=0.05, delta=0.05)
-    assert certificate.threshold == 0.0
-    assert "the shield always fires, so the claim is of no use" in certificate.summary()
 
 
 @pytest.mark.parametrize(
@@ -145,17 +119,6 @@ def test_the_threshold_is_the_highest_whose_misses_among_the_unsafe_are_few() ->
     assert found == {True, False}
 
 
-def test_unsafe_rollouts_lost_at_the_start_are_misses_at_every_threshold() -> None:
-    def of(lost: int) -> Any:
-        return among_unsafe([-inf] * lost + [0.75] * (200 - lost), [True] * 200)
-
-    assert of(2).threshold == 0.75
-    assert "18 of 200 unsafe rollouts are lost at the start" in of(18).summary()
-    assert of(18).threshold == -inf
-    assert of(18).refusal.needed > 200
-    assert of(40).refusal.needed is None
-
-
 @pytest.mark.parametrize("unsafe", [0, 10, 28])
 def test_too_few_unsafe_rollouts_are_refused_with_how_many_it_takes(unsafe: int) -> None:
     flags = np.arange(1000) < unsafe
@@ -208,15 +171,3 @@ def test_it_implies_the_claim_about_all_rollouts_and_never_brakes_later() -> Non
 def test_looks_do_not_go_with_it(more: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
         among_unsafe([0.5], [True], **more)
-
-
-def test_the_horizon_stands_in_the_claim_and_in_the_file() -> None:
-    certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.05, delta=0.05, horizon=1200)
-    assert certificate.horizon == 1200
-    assert "at most 5 % of all rollouts of at most 1,200 steps are then unsafe" in str(
-        certificate.summary()
-    )
-    plain = certify_shield([0.1] * 500, [False] * 500, xi=0.05, delta=0.05)
-    assert (plain.horizon, plain.counts_digest == certificate.counts_digest) == (None, False)
-    with pytest.raises(InvalidValueError, match="horizon"):
-        certify_shield([0.1], [False], xi=0.05, delta=0.05, horizon=0)

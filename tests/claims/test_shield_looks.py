@@ -9,7 +9,6 @@ from tests.kinds.shield import shield_tally
 
 from pacbound import Tally, certify_shield, documents, planned_looks
 from pacbound.claims.certificate import certificate_from_dict
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
 PLAN = planned_looks(0.05, delta=0.05, looks=[250, 500, 1000])
 
@@ -49,22 +48,6 @@ def test_a_planned_look_allows_fewer_misses_than_a_fixed_sample() -> None:
     assert look.counts_digest != fixed.counts_digest
 
 
-def test_a_number_that_is_no_planned_look_is_refused() -> None:
-    scores, unsafe = rollouts(600)
-    with pytest.raises(
-        InvalidValueError, match="600 rollouts, and no look was planned there, but at 250"
-    ):
-        certify_shield(scores, unsafe, xi=0.05, delta=0.05, looks=PLAN)
-
-
-def test_a_plan_for_another_claim_is_refused() -> None:
-    scores, unsafe = rollouts(500)
-    with pytest.raises(InvalidValueError, match=r"planned for xi=0\.05 and delta="):
-        certify_shield(scores, unsafe, xi=0.06, delta=0.05, looks=PLAN)
-    with pytest.raises(InvalidTypeError):
-        certify_shield(scores, unsafe, xi=0.05, delta=0.05, looks="250,500")  # type: ignore[arg-type]
-
-
 def test_a_plan_whose_numbers_were_made_up_is_computed_again() -> None:
     from dataclasses import replace
 
@@ -86,18 +69,6 @@ def test_a_look_that_is_too_early_refuses_and_names_the_next_that_can_pass() -> 
     assert "\n50 rollouts cannot certify 5 %" in certificate.summary()
     plan = planned_looks(0.05, delta=0.01, looks=looks)
     assert certificate.refusal.needed == min(n for n in looks if plan.allowed(n) >= 0)
-    assert certificate.verify()
-
-
-def test_a_refusal_says_when_no_later_look_can_help() -> None:
-    tally = Tally.count(
-        "shield", score=[-np.inf] * 40 + [0.1] * 460, unsafe=[True] * 40 + [False] * 460
-    )
-    certificate = certify_shield(data=tally, xi=0.05, delta=0.05, looks=PLAN)
-    assert certificate.refusal is not None
-    assert certificate.refusal.needed is None
-    assert "No later look passes if that share stays the same" in certificate.summary()
-    assert "looks cannot be added" in certificate.summary()
     assert certificate.verify()
 
 
@@ -134,27 +105,6 @@ def test_a_changed_plan_does_not_verify_unless_all_of_the_claim_follows(
     inside = {name: value for name, value in change.items() if name == "allowed"}
     document["claim"]["tables"][0].update(inside)
     document["claim"].update({name: change[name] for name in change.keys() - inside})
-    document["claim_digest"] = documents.digest(document["claim"])
-    assert not certificate_from_dict(document).verify()
-
-
-@pytest.mark.parametrize(
-    "looks",
-    [[], [250, 250, 500], [500, 250], [250, 1000], [0, 500], [-5, 500], "500", [500.0], None],
-)
-def test_a_file_with_looks_that_are_no_plan_is_refused(looks: object) -> None:
-    certificate = certify_shield(*rollouts(500), xi=0.05, delta=0.05, looks=PLAN)
-    document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
-    document["claim"]["looks"] = looks
-    with pytest.raises(CertificateError):
-        certificate_from_dict(document)
-
-
-@pytest.mark.parametrize("change", [{"delta": 5e-324}, {"xi": 0.0}, {"xi": 5e-324}])
-def test_a_file_with_extreme_numbers_is_found_wrong(change: dict[str, Any]) -> None:
-    certificate = certify_shield(*rollouts(500), xi=0.05, delta=0.05, looks=PLAN)
-    document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
-    document["claim"].update(change)
     document["claim_digest"] = documents.digest(document["claim"])
     assert not certificate_from_dict(document).verify()
 

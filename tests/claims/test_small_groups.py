@@ -6,25 +6,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars
 import pytest
 
 from pacbound import (
-    Cascade,
-    Monitor,
     Shield,
     certify_cascade,
     certify_false_alarms,
     certify_recall,
     certify_replacement,
-    certify_sets,
     certify_shield,
     exact_verifier,
 )
-from pacbound.cascade import Answers
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.documents import digest
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.replacement import passes, too_small
 
 SMALL = ("clinic 03", "clinic 07", "clinic 11", "clinic 15")
@@ -102,27 +97,6 @@ def test_a_group_that_fails_by_its_errors_refuses_the_claim_and_alone_is_named(k
     assert "small_groups" not in certificate.summary()
 
 
-@every_kind
-def test_rows_of_a_group_that_is_left_out_get_what_a_refusal_does(kind: str) -> None:
-    certificate, cautious = made(kind), KINDS[kind][3]
-    assert certificate.flags([0.0, 1.0], ["clinic 07"] * 2).tolist() == [cautious < 0] * 2
-    limit = certificate.thresholds["clinic 00"]
-    assert certificate.flags([0.0, 1.0], ["clinic 00"] * 2).tolist() == [limit <= 0, True]
-    with pytest.raises(InvalidTypeError, match="pass the group of each row"):
-        certificate.flags([0.5])
-    with pytest.raises(InvalidTypeError, match="4 groups were left out"):
-        _ = certificate.threshold
-
-
-def test_a_frame_is_flagged_by_group_and_needs_the_column() -> None:
-    certificate = made("recall")
-    frame = polars.DataFrame({"score": [0.0, 0.0], "clinic": ["clinic 00", "clinic 03"]})
-    flagged = certificate.apply(frame, score="score", group="clinic")
-    assert flagged["pac_flag"].to_list() == [0, 1]
-    with pytest.raises(InvalidTypeError, match="group"):
-        certificate.apply(frame, score="score")
-
-
 def test_a_shield_takes_the_threshold_of_a_group_and_always_brakes_in_one_left_out() -> None:
     certificate = made("shield")
     acts = (lambda _: "drive", lambda _: "brake", lambda danger: danger)
@@ -130,14 +104,6 @@ def test_a_shield_takes_the_threshold_of_a_group_and_always_brakes_in_one_left_o
     assert Shield(*acts, certificate.thresholds["clinic 00"])(0.0) == "drive"
     with pytest.raises(InvalidTypeError, match="left out"):
         Shield(*acts, certificate)
-
-
-def test_a_monitor_does_not_watch_a_group_that_was_left_out() -> None:
-    monitor = Monitor(made("recall"), delta=0.01)
-    before = monitor.evidence
-    rows = {"score": [0.0] * 50, "positive": [True] * 50, "groups": ["clinic 03"] * 50}
-    monitor.update(rows)
-    assert monitor.evidence == before
 
 
 def test_groups_that_overlap_share_delta_where_small_ones_are_left_out() -> None:
@@ -175,23 +141,6 @@ def test_where_all_groups_are_small_nothing_is_certified() -> None:
     assert "4 of 4 groups cannot be certified" in certificate.summary()
 
 
-def test_sets_leave_out_small_groups_too() -> None:
-    probability = np.column_stack([1 - SCORE, SCORE])
-    certificate = certify_sets(
-        probability, FLAG.astype(int), groups=SITE, xi=0.1, delta=0.05, small_groups="leave-out"
-    )
-    assert certificate.left_out == SMALL
-    assert certificate.sets([[0.0, 1.0]], ["clinic 03"]).tolist() == [[True, True]]
-    assert both_verifiers(certificate) == [True, True]
-
-
-def test_what_small_groups_do_not_go_with() -> None:
-    with pytest.raises(InvalidValueError, match="there are none: pass groups"):
-        made("recall", groups=None)
-    with pytest.raises(InvalidValueError, match="looks cannot be combined with groups"):
-        made("recall", looks=[100, int(FLAG.sum())])
-
-
 @pytest.mark.parametrize("kind", ["recall", "false alarms"])
 def test_a_document_that_leaves_out_a_group_that_could_pass_is_not_valid(kind: str) -> None:
     """With mended digests."""
@@ -206,16 +155,6 @@ def test_a_document_that_leaves_out_a_group_that_could_pass_is_not_valid(kind: s
     document["claim_digest"] = digest(document["claim"])
     assert not certificate_from_dict(document).verify().ok
     assert exact_verifier.check_document(document).wrong
-
-
-def test_a_document_without_groups_cannot_leave_any_out() -> None:
-    document = certify_recall(SCORE, FLAG, target=0.9, delta=0.05).to_dict()
-    document["claim"]["small_groups"] = "leave-out"
-    document["claim_digest"] = digest(document["claim"])
-    with pytest.raises(CertificateError, match="there are none"):
-        certificate_from_dict(document)
-    with pytest.raises(exact_verifier.UnreadableError, match="does not fit"):
-        exact_verifier.check_document(document)
 
 
 # ---- cascades
@@ -267,21 +206,6 @@ def test_a_cascade_with_a_group_that_fails_by_its_errors_is_refused() -> None:
     assert "Nor can" not in certificate.summary()
 
 
-def test_a_cascade_runs_by_groups_where_some_were_left_out() -> None:
-    certificate = cascade()
-    running = Cascade(
-        [
-            lambda rows: Answers(np.zeros(len(rows), dtype=int), np.ones(len(rows))),
-            lambda rows: Answers(np.ones(len(rows), dtype=int), np.ones(len(rows))),
-        ],
-        certificate,
-    )
-    found = running.predict(np.zeros(3), groups=["clinic 00", "clinic 03", "nowhere"])
-    assert found.tolist() == [0, 1, 1]
-    with pytest.raises((InvalidTypeError, InvalidValueError), match="groups is missing"):
-        running.predict(np.zeros(3))
-
-
 def test_three_models_and_missing_labels_leave_out_small_groups_too() -> None:
     three = np.column_stack([MODELS[:, 0], MODELS[:, 1], MODELS[:, 1]])
     scores = np.column_stack([SCORE, SCORE])
@@ -291,20 +215,6 @@ def test_three_models_and_missing_labels_leave_out_small_groups_too() -> None:
     )
     assert certificate.left_out == SMALL
     assert both_verifiers(certificate) == [True, True]
-
-
-def test_what_small_groups_of_a_cascade_do_not_go_with() -> None:
-    with pytest.raises(InvalidValueError, match="there are none: pass groups"):
-        cascade(groups=None)
-    with pytest.raises(InvalidValueError, match="do not overlap"):
-        cascade(groups={"a": SITE == "clinic 00"})
-    with pytest.raises(InvalidValueError, match="never refuses the others"):
-        cascade(group_thresholds="own")
-    with pytest.raises(InvalidValueError, match="xi=0"):
-        cascade(xi=0.0)
-    # Where all are small nothing is left out, and the claim is refused.
-    few = cascade(np.isin(SITE, SMALL))
-    assert (few.certified, few.left_out) == (False, ())
 
 
 def test_a_cascade_that_leaves_out_a_group_that_could_pass_is_not_valid() -> None:
@@ -383,19 +293,6 @@ def test_overlapping_groups_of_a_replacement_share_delta_where_small_ones_are_le
     assert certificate.left_out == ("few",)
     assert certificate.by.level(certificate.values) == pytest.approx(0.05 / 3)
     assert both_verifiers(certificate) == [True, True]
-
-
-def test_what_small_groups_of_a_replacement_do_not_go_with() -> None:
-    with pytest.raises(InvalidValueError, match="there are none: pass groups"):
-        replaced(groups=None)
-    with pytest.raises(InvalidValueError, match="never refuses the others"):
-        replaced(group_verdicts="own")
-    with pytest.raises(InvalidValueError, match="xi=0"):
-        replaced(xi=0.0)
-    # Where all are small nothing is left out, and the claim is refused.
-    few = replaced(np.isin(SITE, SMALL))
-    assert (few.certified, few.left_out) == (False, ())
-    assert both_verifiers(few) == [True, True]
 
 
 def test_a_replacement_that_leaves_out_a_group_that_could_pass_is_not_valid() -> None:

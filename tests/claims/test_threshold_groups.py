@@ -8,23 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars
 import pytest
-from tests.tally.question_names import question_of
 
 from pacbound import (
     Shield,
-    Tally,
     certify_false_alarms,
-    certify_forks,
     certify_recall,
     certify_shield,
     documents,
     exact_verifier,
     load_certificate,
 )
-from pacbound.claims.certificate import certificate_from_dict
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 
 N = 2000
@@ -100,31 +95,6 @@ def test_own_thresholds_share_delta_and_more_so_where_groups_overlap(
 
 
 @every_kind
-def test_arrays_frames_files_and_parts_of_tallies_give_the_same_claim(
-    kind: str, tmp_path: Path
-) -> None:
-    flag, path = _flag(kind), tmp_path / "rows.parquet"
-    frame = polars.DataFrame({"s": SCORE, "y": FLAG, "site": SITE})
-    frame.write_parquet(path)
-    columns: dict[str, Any] = {"score": "s", flag: "y", "groups": "site"}
-    parts = []
-    for rows in (slice(700), slice(700, None)):
-        arrays: dict[str, Any] = {"score": SCORE[rows], flag: FLAG[rows], "groups": SITE[rows]}
-        parts.append(Tally.count(question_of(arrays), **arrays))
-    found = [
-        made(kind, groups=SITE),
-        made(kind, data=frame, **columns),
-        made(kind, data=path, **columns),
-        made(kind, data=parts[0] + parts[1]),
-    ]
-    assert len({certificate.claim_digest for certificate in found}) == 1
-    found[0].save(tmp_path / "c.json")
-    loaded: Any = load_certificate(tmp_path / "c.json")
-    assert loaded.verify().ok
-    assert loaded.summary() == found[0].summary()
-
-
-@every_kind
 def test_rows_are_flagged_by_the_threshold_of_their_group(kind: str) -> None:
     refused = KINDS[kind][3]
     own = made(kind, groups=SITE, group_thresholds="own")
@@ -141,14 +111,6 @@ def test_rows_are_flagged_by_the_threshold_of_their_group(kind: str) -> None:
     assert np.array_equal(common.flags(SCORE, SITE), common.threshold <= SCORE)
     with pytest.raises(InvalidTypeError, match="has no groups"):
         made(kind).flags(SCORE, SITE)
-
-
-@pytest.mark.parametrize("kind", ["recall", "false alarms"])
-def test_a_frame_is_flagged_by_the_column_of_its_groups(kind: str) -> None:
-    own = made(kind, groups=SITE, group_thresholds="own")
-    frame = polars.DataFrame({"score": SCORE, "group": SITE})
-    flagged = own.apply(frame, score="score", group="group")
-    assert np.array_equal(flagged["pac_flag"].to_numpy() == 1, own.flags(SCORE, SITE))
 
 
 @every_kind
@@ -188,22 +150,6 @@ def test_a_group_without_trials_is_refused(kind: str, thresholds: str) -> None:
     assert certificate.verify().ok
 
 
-def test_rows_of_several_groups_are_not_counted_twice_in_words() -> None:
-    said = made("recall", groups=OVERLAPPING).summary()
-    assert said.startswith("Recall certificate: 2,000 rows, 3 groups that may overlap, target")
-
-
-@pytest.mark.parametrize("kind", ["recall", "shield"])
-def test_looks_do_not_go_with_groups(kind: str) -> None:
-    with pytest.raises(InvalidValueError, match="looks cannot be combined with groups"):
-        made(kind, groups=SITE, looks=[500, int(FLAG.sum()), N])
-    document = made(kind, looks=[500, int(FLAG.sum()), N]).to_dict()
-    document["claim"]["scope"] = "groups"
-    document["claim"]["tables"][0]["group"] = "a"
-    with pytest.raises(CertificateError, match="cannot be combined with groups"):
-        certificate_from_dict(document)
-
-
 def test_a_shield_runs_on_a_common_threshold_and_not_on_those_of_groups() -> None:
     acts = (lambda _: "drive", lambda _: "brake", lambda danger: danger)
     common = made("shield", groups=SITE)
@@ -224,20 +170,6 @@ def test_a_shield_runs_on_a_common_threshold_and_not_on_those_of_groups() -> Non
 def test_groups_that_cannot_be_are_refused(groups: Any, message: str) -> None:
     with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
         made("recall", groups=groups)
-
-
-def test_what_cannot_be_applied_to_rows_does_not_say_so() -> None:
-    rollout = np.arange(200)
-    groups = np.where(rollout < 100, "a", "b")
-    asked: dict[str, Any] = {"groups": groups, "xi": 0.1, "delta": 0.01, "group_thresholds": "own"}
-    forks = certify_forks(rollout, rollout * 0, rollout * 0 + 65537, rollout < 0, **asked)
-    recall = certify_recall(
-        rollout / 200, rollout >= 0, groups=groups, target=0.9, delta=0.01, group_thresholds="own"
-    )
-    with pytest.raises(InvalidTypeError, match=r"use thresholds\[name\]\.$"):
-        _ = forks.threshold
-    with pytest.raises(InvalidTypeError, match="or apply the certificate to a frame"):
-        _ = recall.threshold
 
 
 @pytest.mark.parametrize("small", ["refuse", "leave-out"])

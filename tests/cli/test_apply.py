@@ -1,6 +1,5 @@
 """`pacbound apply` on every format: rows keep their order and columns what they held."""
 
-import csv
 import gzip
 import json
 import subprocess
@@ -83,27 +82,6 @@ def test_types_and_order_are_kept(
     assert out.schema.names == [*table.schema.names, "pac_lower", "pac_upper", "pac_estimate"]
 
 
-def test_parquet_goes_to_csv(pacbound: Run, folder: Path, table: Any) -> None:
-    small = table.slice(0, 1000)
-    pq.write_table(small, folder / "rows.parquet")
-    apply(pacbound, "rows.parquet", "out.csv")
-    with (folder / "out.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [int(row["id"]) for row in rows] == list(range(1000))
-    assert [np.float32(row["c"]) for row in rows] == small["c"].to_pylist()
-    assert [row["text"] or None for row in rows] == small["text"].to_pylist()
-    assert [row["place"] for row in rows] == small["place"].to_pylist()
-    assert [float(row["pac_lower"]) for row in rows] == expected(small["c"])[:, 0].tolist()
-
-
-def test_csv_goes_to_parquet_as_the_text_that_it_is(pacbound: Run, folder: Path) -> None:
-    (folder / "rows.csv").write_text('c,code\n0.50,007\n"1e-1","a,b"\n')
-    apply(pacbound, "rows.csv", "out.parquet")
-    out = pq.read_table(folder / "out.parquet").to_pydict()
-    assert (out["c"], out["code"]) == (["0.50", "1e-1"], ["007", "a,b"])
-    assert out["pac_upper"] == expected([0.5, 0.1])[:, 1].tolist()
-
-
 def test_json_lines_go_out_as_they_stood_with_keys_added(pacbound: Run, folder: Path) -> None:
     lines = [
         '{"c": 0.50, "n": {"a": [1, 2]}, "big": 12345678901234567890123}',
@@ -137,27 +115,6 @@ def test_json_goes_to_parquet_with_the_types_that_all_its_values_have(
         "2020-01-01",
         "x",
     ]
-
-
-def test_parquet_goes_to_json_lines(pacbound: Run, folder: Path) -> None:
-    pq.write_table(
-        pa.table({"c": [0.5, 0.6], "x": [float("nan"), float("-inf")], "l": [[1], None]}),
-        folder / "rows.parquet",
-    )
-    apply(pacbound, "rows.parquet", "out.jsonl")
-    rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
-    assert [(row["c"], row["x"], row["l"]) for row in rows] == [
-        (0.5, None, [1]),
-        (0.6, "-inf", None),
-    ]
-
-
-def test_compressed_text_is_read(pacbound: Run, folder: Path) -> None:
-    (folder / "rows.csv.gz").write_bytes(gzip.compress(b"c,t\n0.5,x\n"))
-    apply(pacbound, "rows.csv.gz", "out.csv")
-    assert (
-        (folder / "out.csv").read_text().startswith("c,t,pac_lower,pac_upper,pac_estimate\n0.5,x,")
-    )
 
 
 def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(
@@ -256,27 +213,6 @@ def test_no_rows_give_a_table_with_the_columns_and_no_rows(
         assert out.schema.types == [kept, pa.string(), *[pa.float64()] * 3]
 
 
-def test_no_rows_of_arrays_give_arrays_without_rows(pacbound: Run, folder: Path) -> None:
-    np.savez(folder / "r.npz", c=np.zeros(0, np.float32), p=np.zeros((0, 3)))
-    np.save(folder / "r.npy", np.zeros(0, dtype=[("c", np.float32), ("p", float, 3)]))
-    for source in ("r.npz", "r.npy"):
-        pacbound("apply", "cal.json", source, "-o", "out.npz", "--column", "confidence=c")
-        with np.load(folder / "out.npz") as out:
-            layout = {name: (out[name].shape, out[name].dtype) for name in out.files}
-        assert layout == {
-            "c": ((0,), np.float32),
-            "p": ((0, 3), np.float64),
-            **dict.fromkeys(("pac_lower", "pac_upper", "pac_estimate"), ((0,), np.float64)),
-        }
-
-
-def test_no_rows_of_a_partitioned_folder_keep_its_columns(pacbound: Run, folder: Path) -> None:
-    (folder / "logs" / "day=monday").mkdir(parents=True)
-    _write(NOTHING, folder / "logs" / "day=monday" / "r.parquet")
-    apply(pacbound, "logs", "out.parquet")
-    assert pq.read_table(folder / "out.parquet").schema.names[:3] == ["c", "text", "day"]
-
-
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "npz"])
 def test_rows_of_groups_that_were_not_certified_get_the_whole_interval_and_are_counted(
     pacbound: Run, tmp_path: Path, suffix: str
@@ -304,13 +240,6 @@ def test_rows_of_groups_that_were_not_certified_get_the_whole_interval_and_are_c
     assert not (tmp_path / target).exists()
 
 
-def test_strict_takes_rows_of_certified_groups(pacbound: Run, tmp_path: Path) -> None:
-    calibrate([0.5] * 50, [1] * 50, groups=[1] * 50, delta=0.05).save(tmp_path / "cal.json")
-    (tmp_path / "r.csv").write_text("c,g\n0.5,1\n0.6,1\n")
-    options = ("-o", "out.csv", "--column", "confidence=c", "--column", "groups=g", "--strict")
-    assert pacbound("apply", "cal.json", "r.csv", *options).stdout.startswith("2 rows written")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["r.csv", "r.parquet", "r.npz"])
 def test_rows_go_to_standard_output_as_what_they_were_and_the_report_to_stderr(
@@ -328,48 +257,6 @@ def test_rows_go_to_standard_output_as_what_they_were_and_the_report_to_stderr(
     (folder / f"out{Path(source).suffix}").write_bytes(done.stdout)
     lower, _, _ = _intervals(folder / f"out{Path(source).suffix}")
     assert lower.tolist() == expected([0.1, 0.9])[:, 0].tolist()
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        (".", "error: .: the rows of r.csv can be written to .csv"),
-        ("folder.csv", "error: folder.csv is a folder: name a file in it.\n"),
-        ("none/out.csv", "error: none/out.csv cannot be written: there is no folder "),
-        ("r.csv/out.csv", "error: r.csv/out.csv cannot be written: "),
-        ("s3://bucket/out.csv", "error: s3://bucket/out.csv is an address: only local files"),
-    ],
-)
-def test_an_output_that_cannot_be_written_ends_in_one_sentence_with_its_path(
-    pacbound: Run, folder: Path, target: str, message: str
-) -> None:
-    (folder / "r.csv").write_text("c\n0.5\n")
-    (folder / "folder.csv").mkdir()
-    before = sorted(folder.rglob("*"))
-    options = ("-o", target, "--column", "confidence=c")
-    done = pacbound("apply", "cal.json", "r.csv", *options, code=2)
-    assert done.stderr.startswith(message)
-    assert len(done.stderr.splitlines()) == 1
-    assert sorted(folder.rglob("*")) == before
-
-
-@pytest.mark.parametrize("target", [".", "none/x.json", "rows.csv/x.json", "s3://bucket/x.json"])
-def test_a_certificate_that_cannot_be_written_ends_in_one_sentence_with_its_path(
-    pacbound: Run, folder: Path, target: str
-) -> None:
-    (folder / "rows.csv").write_text("c,ok\n0.5,1\n")
-    command = ("calibrate", "rows.csv", "--confidence", "c", "--correct", "ok", "--delta", 0.1)
-    done = pacbound(*command, "-o", target, code=2)
-    assert done.stderr.startswith(f"error: {target} ")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_an_address_is_shown_as_it_was_written(pacbound: Run, folder: Path) -> None:
-    done = pacbound(
-        "apply", "cal.json", "s3://b/x.csv", "-o", "o.csv", "--column", "confidence=c", code=2
-    )
-    assert done.stderr.startswith("error: s3://b/x.csv is an address: only local files are read")
-    assert folder.exists()
 
 
 def _write_any(table: Any, path: Path) -> None:

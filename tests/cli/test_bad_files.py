@@ -3,10 +3,8 @@ behind."""
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,63 +282,3 @@ def test_integers_that_floats_do_not_hold_end_in_one_clear_line(
     done = pacbound(*arguments, code=2)
     assert done.stderr.startswith("error: ")
     assert len(done.stderr.splitlines()) == 1, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "empty", "message"),
-    [
-        ("calibrate", ("--groups", ""), "has no column ''"),
-        ("apply", ("--column", "groups="), "names no column"),
-    ],
-)
-def test_a_group_without_a_name_is_not_taken_for_none(
-    pacbound: Run, tmp_path: Path, command: str, empty: tuple[str, ...], message: str
-) -> None:
-    calibrate([0.5] * 50, [1] * 50, groups=["a"] * 50, delta=0.1).save(tmp_path / "cal.json")
-    write(rows(50), tmp_path / "r.csv")
-    arguments = [
-        "r.csv" if part == "FILE" else str(part).replace("SUFFIX", "csv")
-        for part in COMMANDS[command]
-    ]
-    assert message in pacbound(*arguments, *empty, code=2).stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", standing_for(FORMATS, ["r.csv", "r.parquet", "r.npz"]))
-def test_stderr_stays_clean_to_the_end_of_the_process(
-    certificates: Path, tmp_path: Path, name: str
-) -> None:
-    for certificate in certificates.iterdir():
-        shutil.copy(certificate, tmp_path)
-    write(rows(), tmp_path / name)
-    suffix = "npz" if name == "r.npz" else "parquet"
-    calls = [
-        ["pacbound"]
-        + [
-            (name if part == "FILE" else str(part))
-            .replace("out.", f"out-{place}.")
-            .replace("SUFFIX", suffix)
-            for part in arguments
-        ]
-        for place, arguments in enumerate(COMMANDS.values())
-    ]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", ALL_IN_ONE_PROCESS, json.dumps(calls)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-ALL_IN_ONE_PROCESS = """
-import json, sys
-from pacbound.cli import main
-for sys.argv in json.loads(sys.argv[1]):
-    try:
-        main()
-    except SystemExit as ended:
-        assert ended.code in (None, 0, 3), sys.argv
-"""

@@ -6,8 +6,6 @@ from pacbound.cli.rows import for_question, named_columns, require_roles, severa
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.questions import QUESTIONS
 
-PLURAL = {"groups", "clusters", "weights", "row_ids"}
-
 
 def test_pairs_are_parted_at_the_first_equals_sign_and_names_stay_as_they_are() -> None:
     assert named_columns(None) == {}
@@ -21,22 +19,11 @@ def test_what_is_not_a_pair_is_refused(pair: str) -> None:
         named_columns([pair])
 
 
-def test_a_role_is_named_once() -> None:
-    with pytest.raises(InvalidValueError, match="names score twice, a and b: name it once"):
-        named_columns(["score=a", "score=b"])
-
-
 def test_a_role_that_there_is_not_is_refused_with_those_that_there_are() -> None:
     require_roles({"score": "s"}, ["score", "positive"], "a recall")
     with pytest.raises(InvalidTypeError, match="a recall has no role 'scores'") as no:
         require_roles({"scores": "s"}, ["score", "positive"], "a recall")
     assert str(no.value).endswith("Did you mean score=s? Its roles are score, positive.")
-
-
-@pytest.mark.parametrize("kind", QUESTIONS)
-def test_roles_are_spelt_as_everywhere_else(kind: str) -> None:
-    roles = QUESTIONS[kind].roles
-    assert all(role in PLURAL or not role.endswith("s") for role in roles)
 
 
 def test_several_models_have_lists_and_a_single_name_may_have_commas() -> None:

@@ -34,13 +34,6 @@ def test_one_table_with_both_models(pacbound: Any, tmp_path: Path) -> None:
     assert json.loads(refused)["claim"]["certified"] is False
 
 
-def test_a_refusal_ends_with_3_and_says_what_it_would_take(pacbound: Any, tmp_path: Path) -> None:
-    file, columns = table(tmp_path, lost=8, gained=0), ("--prediction", "old,new", "--label", "y")
-    said = pacbound("compare", file, *columns, "--xi", 0.05, "--delta", 0.05, code=3).stdout
-    assert "REFUSED" in said
-    assert "rows, of which about" in said
-
-
 def test_two_files_are_joined_by_an_id(pacbound: Any) -> None:
     files = [SAMPLES / f"inspect_{name}.json" for name in ("old", "new")]
     options = ("--id", "id", "--quality", "scores.match.value", *ASKED)
@@ -51,15 +44,6 @@ def test_two_files_are_joined_by_an_id(pacbound: Any) -> None:
     assert "the same counts, in the same files" in pacbound("verify", "made.json", *data).stdout
     missing = pacbound("compare", *files, "--quality", "scores.match.value", *ASKED, code=2)
     assert "--id doc_id" in missing.stderr
-
-
-@pytest.mark.slow
-def test_a_pilot_says_how_many_labels_it_takes(pacbound: Any, tmp_path: Path) -> None:
-    file = table(tmp_path, lost=6, gained=6, rows=400)
-    roles = ("--column", "prediction=old,new", "--column", "label=y", "--kind", "replacement")
-    asked = ("--xi", 0.03, "--delta", 0.05, "--draws", 20)
-    said = pacbound("plan", "pilot", file, *roles, *asked).stdout
-    assert "labels" in said
 
 
 def _written(folder: Path, rows: int = 400) -> Any:
@@ -149,50 +133,6 @@ def test_a_file_that_comes_back_untouched_brings_no_label(pacbound: Any, tmp_pat
     assert seen["counts"]["unlabelled"] == [len(rows)]
 
 
-@pytest.mark.parametrize("name", ["pac_id", "expert_label", "expert_answer"])
-def test_names_of_columns_to_fill_in_are_refused_in_the_table(
-    pacbound: Any, tmp_path: Path, name: str
-) -> None:
-    _written(tmp_path)
-    text = (tmp_path / "both.csv").read_text().replace("lang", name, 1)
-    (tmp_path / "both.csv").write_text(text)
-    asked = ("--prediction", "old,new", "--xi", 0.05, "--delta", 0.05, "--to-label", "ask.csv")
-    said = pacbound("compare", "both.csv", *asked, code=2).stderr
-    assert f"has a column '{name}'" in said
-    assert "rename the column" in said
-
-
-def test_only_groups_and_candidates_that_are_undecided_need_labels(
-    pacbound: Any, tmp_path: Path
-) -> None:
-    """Group b passes as it is; in group a the first rows could help both candidates."""
-    lines = ["1,0,0,a,"] * 4 + ["1,0,1,a,"] * 2 + [",1,1,a,"] * 2
-    lines += ["1,0,1,b,"] + ["1,1,1,a,1"] * 120 + ["1,1,1,b,1"] * 120 + ["0,0,0,a,0"]
-    lines = [*reversed(lines)]
-    (tmp_path / "both.csv").write_text("\n".join(["old,one,two,g,y", *lines]))
-    asked = ("both.csv", "--prediction", "old,one,two", "--label", "y", "--groups", "g")
-    options = ("--xi", 0.06, "--delta", 0.1, "--unseen-labels", 1)
-    pacbound("compare", *asked, *options, "--to-label", "ask.csv", code=3)
-    with (tmp_path / "ask.csv").open(newline="") as file:
-        found = [int(row["pac_id"].partition("-")[0]) for row in csv.DictReader(file)]
-    assert [lines[row] for row in found] == ["1,0,0,a,"] * 4 + [",1,1,a,"] * 2 + ["1,0,1,a,"] * 2
-
-
-def test_labels_of_other_rows_of_joined_tables_are_refused(pacbound: Any, tmp_path: Path) -> None:
-    _written(tmp_path)
-    asked: tuple[Any, ...] = ("old.jsonl", "new.jsonl", "--id", "doc_id", "--prediction", "said")
-    asked += ("--label", "label", "--xi", 0.05, "--delta", 0.05)
-    for text, said in (
-        ("pac_id,doc_id,label\n3-r0000000,-5,cat\n", "These are answers to other rows"),
-        ("pac_id,label\n400-r0000000,cat\n", "answers row 400"),
-        ("pac_id,label\n3-r0000000,cat\n3-r0000000,dog\n", "answers row 3 twice"),
-        ("pac_id,label\n3-r0000000,cat\n", "no row of this table and question"),
-        ("pac_id,label\n3,cat\n", "not the id of a row"),
-    ):
-        (tmp_path / "back.csv").write_text(text)
-        assert said in pacbound("compare", *asked, "--labels", "back.csv", code=2).stderr
-
-
 def test_graded_rows_are_not_written_to_be_labelled(pacbound: Any) -> None:
     files = [SAMPLES / f"inspect_{name}.json" for name in ("old", "new")]
     options = ("--id", "id", "--quality", "scores.match.value", *ASKED, "--to-label", "ask.csv")
@@ -220,23 +160,3 @@ def test_all_of_several_candidates_must_pass(pacbound: Any, tmp_path: Path) -> N
         pacbound(command, "made.json", *["--exact"] * (command == "verify"), code=3)
     passing = pacbound("compare", old, again, "--json", *asked).stdout
     assert json.loads(passing)["claim"]["certified"] is True
-
-
-def test_a_copy_of_the_old_model_is_no_candidate(pacbound: Any, tmp_path: Path) -> None:
-    old, copy = _graded(tmp_path, "old.jsonl", range(60)), _graded(tmp_path, "b.jsonl", range(60))
-    asked = ("--id", "doc_id", "--quality", "acc", *ASKED)
-    assert "same bytes as old.jsonl" in pacbound("compare", old, copy, *asked, code=2).stderr
-    with (tmp_path / copy).open("a") as file:
-        file.write("\n\n")
-    said = pacbound("compare", old, copy, *asked).stdout
-    assert "The new model has the grade of the old model on all 600 rows" in said.splitlines()[1]
-
-
-def test_files_of_models_are_named_one_by_one(pacbound: Any, tmp_path: Path) -> None:
-    """A pattern gives them in the order of their names, which need not be that of the models."""
-    _graded(tmp_path, "old.jsonl", range(60))
-    new = _graded(tmp_path, "new.jsonl", range(70))
-    asked = ("--id", "doc_id", "--quality", "acc", *ASKED)
-    for given in ("o*.jsonl", "."):
-        said = pacbound("compare", given, new, *asked, code=2).stderr
-        assert "name them one by one" in said

@@ -156,16 +156,6 @@ def test_a_verdict_does_not_depend_on_its_output(
     assert "Exception ignored" not in errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", CUT_OFF)
-def test_success_whose_output_is_missing_is_none(folder: Path, way: str) -> None:
-    cut, instead = CUT_OFF[way]
-    ended, errors = cut(folder, "verify", "calibration.json")
-    assert ended == instead
-    said = {"full disk": "No space left on device", "closed output": "it is closed"}.get(way)
-    assert errors == ("" if said is None else f"error: the output cannot be written: {said}\n")
-
-
 EXACT = "import sys; from pacbound.exact_verifier import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -190,29 +180,10 @@ def test_the_standard_library_verifier_keeps_its_verdicts_too(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help")])
-def test_help_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[str, ...]) -> None:
-    assert into_closed_pipe(folder, *arguments) == (141, "")
-
-
-@pytest.mark.slow
-def test_bad_usage_stays_bad_usage_without_a_stream_to_say_so(folder: Path) -> None:
-    assert with_closed_errors(folder, "verify")[0] == 2
-    assert errors_into_closed_pipe(folder, "verify", "--nonsense")[0] == 2
-
-
-@pytest.mark.slow
 def test_json_that_cannot_be_delivered_changes_no_verdict(folder: Path) -> None:
     assert into_closed_pipe(folder, "verify", "forged.json", "--json")[0] == 1
     assert into_closed_pipe(folder, "verify", "shield.json", "--json") == (3, "")
     assert into_closed_pipe(folder, "verify", "calibration.json", "--json") == (141, "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_letters_that_the_output_does_not_have_are_escaped(folder: Path, encoding: str) -> None:
-    env = os.environ | {"PYTHONIOENCODING": encoding}
-    assert run(folder, "show", "calibration.json", env=env, stdout=subprocess.PIPE) == (0, "")
 
 
 FULL = "/dev/full"
@@ -378,36 +349,3 @@ def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(
     _, errors = process.communicate(timeout=120)
     os.close(reader)
     assert (process.returncode, errors.decode()) == SIGNALS[number]
-
-
-SWALLOWED = """
-import signal, sys, typer
-from pacbound.cli.exit_codes import ending_well
-
-@ending_well
-def command() -> int:
-    try:
-        signal.raise_signal(int(sys.argv[1]))
-    except BaseException as error:
-        raise ValueError("an error of the library in which the signal came") from error
-    return 0
-
-try:
-    command()
-except typer.Exit as ended:
-    sys.exit(ended.exit_code)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_that_a_library_turns_into_its_own_error_is_no_bug(
-    number: signal.Signals,
-) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SWALLOWED, str(int(number))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == SIGNALS[number]

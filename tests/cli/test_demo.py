@@ -97,9 +97,3 @@ def test_what_is_printed_can_be_run_again(out: Path, story: str, beginning: str)
         ["bash", "-c", f"{SHELL}\n{command}"], cwd=out, capture_output=True, text=True, check=True
     )
     assert timeless(done.stdout) in timeless(story)
-
-
-def test_a_demo_in_the_same_folder_begins_anew(folder: Path, story: str) -> None:
-    command = [sys.executable, "-c", PROGRAM, "demo", "-o", "out put"]
-    again = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
-    assert timeless(again) == timeless(story)

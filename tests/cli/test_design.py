@@ -88,67 +88,6 @@ def test_apply_finds_the_chosen_columns_in_the_wide_table(
         assert row["pac_prediction"] == row[models[answering]]
 
 
-def test_programs_get_the_models_what_was_tried_and_the_certificate(
-    pacbound: Run, table: Path, tmp_path: Path
-) -> None:
-    done = pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json", "--json")
-    written = json.loads(done.stdout)
-    assert written["claim"] == json.loads((tmp_path / "cascade.json").read_text())["claim"]
-    assert written["models"] == written["tried"][0]["models"]
-    assert written["places"] == written["claim"]["declared"]["models"]
-    assert written["certificate"] == "cascade.json"
-    costs = [each["cost"] for each in written["tried"] if each["cost"] != "+inf"]
-    assert costs == sorted(costs)
-    assert 0 < written["saved"] < 1
-
-
-def test_parts_of_the_cascade_are_fixed_by_the_names_of_columns(pacbound: Run, table: Path) -> None:
-    options = ("--last", "large", "--first", "medium", "--contain", "small", "--json")
-    written = json.loads(pacbound("design", table, *COLUMNS, *CLAIM, *options).stdout)
-    assert written["models"] == ["medium", "small", "large"]
-    others = ("--last", "medium", "--most", 2, "--fold", 0.3, "--seed", 5, "--json")
-    written = json.loads(pacbound("design", table, *COLUMNS, *CLAIM, *others).stdout)
-    assert written["models"] == ["small", "medium"]
-    assert written["claim"]["declared"]["share"] == 0.3
-    assert written["claim"]["declared"]["seed"] == 5
-    assert written["claim"]["declared"]["rows"] == 450
-
-
-def test_a_refused_design_ends_with_the_code_of_refusals(
-    pacbound: Run, table: Path, tmp_path: Path
-) -> None:
-    claim = (*CLAIM, "--fold", 0.99, "--last", "large")
-    done = pacbound("design", table, *COLUMNS, *claim, "-o", "refused.json", code=3)
-    assert "REFUSED" in done.stdout
-    pacbound("verify", "refused.json", code=3)
-    done = pacbound("design", table, *COLUMNS, *claim, "--json", code=3)
-    assert json.loads(done.stdout)["claim"]["certified"] is False
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("--costs", "1,3"), "costs has 2 values for 3 models"),
-        (("--costs", "1,-3,20"), "costs[1] is -3.0"),
-        (("--costs", "a,b,c"), "is not a list of numbers"),
-        (("--last", "huge"), "expected one of small, medium, large"),
-        (("--fold", "0.99999"), "none are left to certify"),
-        (("--prediction", "small,medium"), "3 confidences and 2 predictions"),
-        (("--label", "z"), "no column 'z'"),
-        (("--most", "9"), "expected 2 to 6"),
-    ],
-)
-def test_bad_options_name_what_came_and_write_nothing(
-    pacbound: Run, table: Path, change: tuple[str, str], message: str
-) -> None:
-    typed = [*COLUMNS, *CLAIM]
-    given = {**dict(zip(typed[::2], typed[1::2], strict=True)), change[0]: change[1]}
-    options = [word for pair in given.items() for word in pair]
-    done = pacbound("design", table, *options, "-o", "cascade.json", code=2)
-    assert message in done.stderr
-    assert not (table.parent / "cascade.json").exists()
-
-
 def test_the_cost_is_bounded_from_fresh_rows(pacbound: Run, table: Path, tmp_path: Path) -> None:
     pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
     certificate = load_certificate(tmp_path / "cascade.json")
@@ -163,24 +102,3 @@ def test_the_cost_is_bounded_from_fresh_rows(pacbound: Run, table: Path, tmp_pat
     words = pacbound("cost", "cascade.json", "new.csv", "--delta", 0.01).stdout
     assert "1,500 fresh rows" in words
     assert "holds with probability at least 0.94" in words
-
-
-def test_costs_that_cannot_be_bounded_say_why(pacbound: Run, table: Path, tmp_path: Path) -> None:
-    pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
-    done = pacbound("cost", "cascade.json", table, "--delta", 0.01, code=2)
-    assert "not fresh" in done.stderr
-    done = pacbound("cost", "cascade.json", "--delta", 0.01, code=2)
-    assert "pacbound cost cascade.json FILE --delta 0.01" in done.stderr
-    assert "they need no labels" in done.stderr
-    write(tmp_path / "new.csv", 1)
-    done = pacbound("cost", "cascade.json", "new.csv", "--delta", 0.7, code=2)
-    assert "chance that the claim is wrong; for 95 % confidence pass 0.05" in done.stderr
-    document = json.loads((tmp_path / "cascade.json").read_text())
-    document["claim"]["declared"]["costs"][0] = 0.5
-    (tmp_path / "changed.json").write_text(json.dumps(document))
-    done = pacbound("cost", "changed.json", "--delta", 0.01, code=1)
-    assert "It is not used" in done.stderr
-    two = ("--confidence", "c1", "--prediction", "small,large", "--label", "y")
-    pacbound("cascade", table, *two, "--xi", 0.05, "--delta", 0.05, "-o", "plain.json")
-    done = pacbound("cost", "plain.json", "new.csv", "--delta", 0.01, code=2)
-    assert "has no costs" in done.stderr

@@ -1,15 +1,13 @@
 """`--clusters` and `--weights` on the command line."""
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from pacbound import Tally, load_certificate
+from pacbound import load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -95,15 +93,6 @@ def test_every_verb_draws_and_its_certificate_says_so(
     pacbound("verify", "c.json")
 
 
-def test_a_tally_is_drawn_as_all_rows_are(pacbound: Run, rows: Path) -> None:
-    named = ("--confidence", "c", "--correct", "ok")
-    pacbound("calibrate", rows, *named, *BY_CLUSTERS, "--delta", 0.05, "-o", "whole.json")
-    pacbound("tally", "calibration", rows, *named, *BY_CLUSTERS, "-o", "tally.json")
-    pacbound("certify", "calibration", "tally.json", "--delta", 0.05, "-o", "sum.json")
-    one, other = (load_certificate(rows.parent / f"{name}.json") for name in ("whole", "sum"))
-    assert one.claim_digest == other.claim_digest
-
-
 def test_parts_that_share_a_patient_are_not_certified_together(pacbound: Run, rows: Path) -> None:
     head, *lines = rows.read_text().splitlines()
     for part, some in (("a", lines[:400]), ("b", lines[400:])):
@@ -142,19 +131,6 @@ def test_typing_a_command_again_draws_the_same_rows(pacbound: Run, rows: Path) -
     assert len({seed, seed_in("c.json"), seed_in("d.json")}) == 3
 
 
-def test_a_part_that_is_counted_again_is_drawn_again_and_names_its_seed(
-    pacbound: Run, rows: Path
-) -> None:
-    typed = ("tally", "calibration", rows, "--confidence", "c", "--correct", "ok")
-    said = pacbound(*typed, "--clusters", "patient", "-o", "t.json").stdout
-    seed = Tally.load(rows.parent / "t.json").seed
-    assert f"Seed {seed}: pass --seed {seed} to all other parts." in said
-    again = pacbound(*typed, "--clusters", "patient", "-o", "t.json", "--json")
-    assert json.loads(again.stdout)["seed"] == seed
-    assert "t.json is about the same rows" in again.stderr
-    assert "seed" not in json.loads(pacbound(*typed, "-o", "u.json", "--json").stdout)
-
-
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
@@ -172,64 +148,3 @@ def test_a_draw_that_cannot_be_ends_with_2(
     done = pacbound("calibrate", rows, *named, *draw, "-o", "c.json", code=2)
     assert message in done.stderr
     assert not (rows.parent / "c.json").exists()
-
-
-def test_a_missing_cluster_ends_with_2_and_names_file_and_row(pacbound: Run, rows: Path) -> None:
-    lines = rows.read_text().splitlines()
-    fields = lines[5].split(",")
-    fields[5] = ""
-    lines[5] = ",".join(fields)
-    rows.write_text("\n".join(lines) + "\n")
-    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05)
-    done = pacbound("calibrate", rows, *named, "--clusters", "patient", code=2)
-    assert f"{rows}: " in done.stderr
-    assert "patient[4]" in done.stderr
-
-
-def test_names_that_are_spelt_otherwise_are_told_by_their_digest(pacbound: Run, rows: Path) -> None:
-    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05, "--n-bins", 1)
-    pacbound("calibrate", rows, *named, "--clusters", "patient", "-o", "c.json")
-    taken = load_certificate(rows.parent / "c.json").provenance.drawn_by["cluster"]
-    assert f"names of cluster: {taken}" in pacbound("show", "c.json").stdout
-    pacbound("report", "c.json", "-o", "page.html")
-    assert taken in (rows.parent / "page.html").read_text()
-    head, *lines = rows.read_text().splitlines()
-    place = head.split(",").index("patient")
-    renamed = [line.split(",") for line in lines]
-    for line in renamed:
-        line[place] = f"p{line[place]}"
-    (rows.parent / "renamed.csv").write_text(
-        "\n".join([head, *(",".join(line) for line in renamed)]) + "\n"
-    )
-    done = pacbound("verify", "c.json", "--data", "renamed.csv", code=1)
-    assert f"names of cluster: the certificate has {taken}, the data sha256:" in done.stderr
-    assert "in the same files" in pacbound("verify", "c.json", "--data", rows).stdout
-
-
-def test_rows_of_each_scanner_are_counted_again_and_watched(tmp_path: Path) -> None:
-    """One row of each patient for each scanner, by the names that the certificate has."""
-    pytest.importorskip("typer")
-    pytest.importorskip("duckdb")
-    from typer.testing import CliRunner
-
-    from pacbound.cli.app import app
-
-    scanner = np.random.default_rng(1).integers(0, 2, size=ROWS)
-    table: dict[str, Any] = {**COLUMNS, "scanner": scanner}
-    np.savez(tmp_path / "rows.npz", **table)
-    rows, output = str(tmp_path / "rows.npz"), str(tmp_path / "c.json")
-    named = ["--confidence", "c", "--correct", "ok", "--groups", "scanner", "--n-bins", "2"]
-
-    def run(*arguments: str) -> str:
-        found = CliRunner().invoke(app, list(arguments))
-        assert found.exit_code == 0, found.output
-        return found.output
-
-    drawn = ["--clusters", "patient", "--seed", "5"]
-    said = run("calibrate", rows, *named, *drawn, "--delta", "0.05", "-o", output)
-    made = load_certificate(output)
-    assert made.draw is not None
-    assert made.draw.each == "cluster-group-and-bin"
-    assert f"{made.draw.spanning} of {made.draw.units} clusters have rows in several groups" in said
-    assert "the data have the same counts" in run("verify", output, "--data", rows)
-    assert "clusters for each bin" in run("monitor", output, rows, "--delta", "0.001")

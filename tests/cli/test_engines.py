@@ -156,55 +156,6 @@ def test_bad_files_are_refused_by_every_engine(pacbound: Run, tmp_path: Path, en
         assert not (tmp_path / "out.json").exists()
 
 
-def test_options_of_another_engine_are_refused(pacbound: Run, table: Path) -> None:
-    done = pacbound("calibrate", table, *CALIBRATE, "--master", "spark://127.0.0.1:7077", code=2)
-    assert "engine spark" in done.stderr
-    done = pacbound(
-        "calibrate", table, *CALIBRATE, "--engine", "polars", "--memory-limit", "500MB", code=2
-    )
-    assert "DuckDB" in done.stderr
-    pacbound("calibrate", table, *CALIBRATE, "--memory-limit", "500MB")
-    assert (
-        "not an amount"
-        in pacbound("calibrate", table, *CALIBRATE, "--memory-limit", "lots", code=2).stderr
-    )
-
-
-def test_polars_says_which_formats_it_reads(pacbound: Run, tmp_path: Path) -> None:
-    np.savez(tmp_path / "rows.npz", c=np.array([0.5]), ok=np.array([True]))
-    assert (
-        "duckdb reads more"
-        in pacbound("calibrate", "rows.npz", *CALIBRATE, "--engine", "polars", code=2).stderr
-    )
-
-
-def test_a_file_whose_name_reads_as_a_pattern_is_counted_itself(
-    pacbound: Run, tmp_path: Path, engine: str
-) -> None:
-    write(tmp_path / "z1.parquet", c=[0.1], ok=[True])
-    for name in (
-        "z[1].parquet",
-        "z{1,2}.parquet",
-        "z*.parquet",
-        "z?.parquet",
-        "z%201.parquet",
-        "z 1.parquet",
-        "z#\\1.parquet",
-    ):
-        write(tmp_path / name, c=[0.9, 0.8], ok=[False, False])
-        assert tally(pacbound, engine, name).totals == {"wrong": 2, "right": 0}, name
-        (tmp_path / name).unlink()
-
-
-@pytest.mark.parametrize("ending", ["arrow", "feather", "ipc"])
-def test_polars_takes_the_name_of_an_arrow_file_as_it_is(
-    pacbound: Run, tmp_path: Path, ending: str
-) -> None:
-    write(tmp_path / f"z1.{ending}", c=[0.1], ok=[True])
-    write(tmp_path / f"z[1].{ending}", c=[0.9, 0.8], ok=[False, False])
-    assert tally(pacbound, "polars", f"z[1].{ending}").totals == {"wrong": 2, "right": 0}
-
-
 def test_no_row_of_a_folder_is_left_out(pacbound: Run, tmp_path: Path, engine: str) -> None:
     write(tmp_path / "nested" / "y.parquet", c=[0.1], ok=[True])
     write(tmp_path / "nested" / "sub" / "x.parquet", c=[0.9, 0.9], ok=[False, False])
@@ -259,19 +210,6 @@ def test_text_is_left_to_the_engine_that_guesses_nothing(
         )
 
 
-def test_no_row_counts_twice(pacbound: Run, tmp_path: Path, engine: str) -> None:
-    write(tmp_path / "rows" / "x.parquet", c=[0.1], ok=[True])
-    shutil.copy(tmp_path / "rows" / "x.parquet", tmp_path / "copy.parquet")
-    for place in (1, 2):
-        pl.DataFrame(schema={"c": pl.Float64, "ok": pl.Boolean}).write_parquet(
-            tmp_path / f"empty{place}.parquet"
-        )
-    assert "named twice" in refusal(pacbound, engine, "rows/x.parquet", "rows/x.parquet")
-    assert "named twice" in refusal(pacbound, engine, "rows", "rows/x.parquet")
-    assert "same bytes" in refusal(pacbound, engine, "rows", "copy.parquet")
-    assert tally(pacbound, engine, "rows", "empty1.parquet", "empty2.parquet").rows == 1
-
-
 def test_every_engine_gives_the_tally_the_fingerprints_of_its_files(
     pacbound: Run, table: Path, engine: str
 ) -> None:
@@ -297,29 +235,6 @@ def test_partitions_hold_text(pacbound: Run, tmp_path: Path, engine: str) -> Non
         pacbound, engine, "rows[1]", "--groups", "g"
     )
     assert tally(pacbound, engine, "rows[1]").rows == 7
-
-
-def test_a_column_that_is_a_folder_too_is_not_mistaken(
-    pacbound: Run, tmp_path: Path, engine: str
-) -> None:
-    write(tmp_path / "rows" / "ok=0" / "a.parquet", c=[0.1, 0.2])
-    write(tmp_path / "rows" / "ok=1" / "b.parquet", c=[0.9, 0.8], ok=[0, 0])
-    if engine == "duckdb":
-        assert tally(pacbound, engine, "rows/ok=1").totals == {"wrong": 2, "right": 0}
-    else:
-        for path in ("rows", "rows/ok=1"):
-            assert "column 'ok'" in refusal(pacbound, engine, path)
-
-
-def test_a_name_that_differs_in_case_is_another_column(
-    pacbound: Run, tmp_path: Path, engine: str
-) -> None:
-    write(tmp_path / "lower.parquet", c=[0.1], ok=[True])
-    write(tmp_path / "upper.parquet", C=[0.3], ok=[False])
-    write(tmp_path / "both.parquet", C=[0.3], c=[0.9], ok=[False])
-    for files in (("lower.parquet", "upper.parquet"), ("upper.parquet", "lower.parquet")):
-        refusal(pacbound, engine, *files)
-    assert tally(pacbound, engine, "both.parquet").cells.tolist() == [[17]]
 
 
 @pytest.mark.parametrize("engine", [SPARK])

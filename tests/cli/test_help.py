@@ -55,14 +55,6 @@ def test_the_list_of_commands_cuts_no_sentence_off(
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_command_of_several_lists_them(pacbound: Run, name: str) -> None:
-    lines = pacbound(name, "--help").stdout.splitlines()
-    for part, says in PARTS[name].items():
-        assert re.fullmatch(rf"  {part} +{re.escape(says)}", lines[_place(lines, part)])
-    assert pacbound(name, code=2).stderr.splitlines() == lines
-
-
-@pytest.mark.parametrize("name", PARTS)
 def test_a_file_in_the_place_of_one_of_several_commands_is_told_what_goes_there(
     pacbound: Run, name: str
 ) -> None:
@@ -71,27 +63,12 @@ def test_a_file_in_the_place_of_one_of_several_commands_is_told_what_goes_there(
     assert f"after pacbound {name}: {', '.join(others)} or {last}." in " ".join(said.split())
 
 
-def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None:
-    done = pacbound("plan", "rate", "--looks", 100, code=2)
-    assert "--looks" in done.stderr
-    assert ". It is an option of pacbound plan looks." in done.stderr
-    done = pacbound("plan", "--target", 0.1, code=2)
-    assert "It is an option of pacbound plan rate, pacbound plan pilot." in done.stderr
-    assert "It is an option" not in pacbound("plan", "--nonsense", code=2).stderr
-
-
 @pytest.mark.parametrize("command", ["calibrate", "design", "certify recall", "together"])
 @pytest.mark.parametrize("name", ["model", "dataset", "owner", "note"])
 def test_what_a_certificate_is_about_has_one_option(pacbound: Run, command: str, name: str) -> None:
     done = pacbound(*command.split(), "rows.csv", f"--{name}", "x", code=2)
     assert done.stderr.endswith(f"No such option: --{name}. Expected: --about {name}=TEXT.\n")
     assert "--about" not in pacbound("verify", "c.json", f"--{name}", "x", code=2).stderr
-
-
-@pytest.mark.parametrize("command", ["judge", "recall", "design", "monitor"])
-def test_a_command_that_reads_one_table_says_how_to_join_two(pacbound: Run, command: str) -> None:
-    done = pacbound(command, "a.jsonl", "b.jsonl", "--id", "id", code=2)
-    assert "FROM 'a.jsonl' JOIN 'b.jsonl' USING (id)" in done.stderr
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -133,11 +110,6 @@ def test_a_command_without_what_it_needs_is_bad_usage(pacbound: Run, name: str) 
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_option_that_there_is_not_is_bad_usage(pacbound: Run, name: str) -> None:
-    assert "No such option" in pacbound(*name.split(), "--nonsense", code=2).stderr
-
-
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["nonsense"]])
 def test_what_counts_is_not_loaded_to_say_what_there_is(arguments: list[str]) -> None:
     program = LOADED.format(arguments=arguments)
@@ -160,14 +132,6 @@ def test_a_name_that_is_nearly_one_is_suggested(pacbound: Run) -> None:
     assert "No such command 'xyz'." in pacbound("xyz", code=2).stderr
 
 
-def test_python_m_pacbound_is_the_command(pacbound: Run) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pacbound", "calibate"], capture_output=True, text=True, check=False
-    )
-    command = pacbound("calibate", code=2)
-    assert (done.returncode, done.stdout, done.stderr) == (2, command.stdout, command.stderr)
-
-
 def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
     program = (
         "import sys; sys.modules['rich'] = None; sys.argv = ['pacbound', 'show', 'c.json']\n"
@@ -180,13 +144,3 @@ def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
     assert done.stderr == (
         "The command line needs rich, which is not installed. Run: pip install 'pacbound[cli]'\n"
     )
-
-
-def test_a_broken_installation_of_pacbound_itself_is_no_missing_package() -> None:
-    code = (
-        "import sys; sys.modules['pacbound.cli.app'] = None; from pacbound.cli import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 70
-    assert "pacbound.cli.app" in done.stderr
-    assert "pip install" not in done.stderr

@@ -56,18 +56,6 @@ CERTIFY: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("verb", CERTIFY)
-def test_labels_that_come_back_certify_as_labels_in_the_rows_do(
-    pacbound: Run, folder: Path, verb: str
-) -> None:
-    options = (*CERTIFY[verb], *GERMAN)
-    pacbound(verb, "rows.csv", *options, "-o", "one.json")
-    pacbound(verb, "known.csv", "--labels", "back.csv", *options, "-o", "two.json")
-    one, two = (load_certificate(folder / name) for name in ("one.json", "two.json"))
-    assert one.counts_digest == two.counts_digest
-    assert len(two.provenance.sources) >= 2
-
-
 def test_percentages_with_decimal_commas_are_the_fractions_that_they_stand_for(
     pacbound: Run, folder: Path
 ) -> None:
@@ -76,36 +64,6 @@ def test_percentages_with_decimal_commas_are_the_fractions_that_they_stand_for(
     assert found.counts_digest == calibrate(PERCENT / 100, FAST == LABEL, delta=0.05).counts_digest
     pacbound("recall", "rows.csv", "--score", "c", "--positive", "p", "--target", 0.9, "--delta",
              0.05, *GERMAN, code=2)  # fmt: skip
-
-
-def test_rows_of_a_cascade_go_out_and_their_labels_come_back(pacbound: Run, folder: Path) -> None:
-    # The bare rows in two files: numbers go on from one to the next.
-    bare = (folder / "bare.csv").read_text().splitlines()
-    (folder / "a.csv").write_text("\n".join(bare[:101]) + "\n")
-    (folder / "b.csv").write_text("\n".join([bare[0], *bare[101:]]) + "\n")
-    named = ("--confidence", "c", "--prediction", "p,q", "--xi", 0.1, "--delta", 0.05, *GERMAN)
-    given = ("a.csv", "b.csv", *named)
-    done = pacbound("cascade", *given, "--to-label", "ask.csv", "--show", "c")
-    assert "--labels ask.csv" in done.stderr
-    header, *asked = (folder / "ask.csv").read_text().splitlines()
-    assert header == "c;expert_label;pac_id"
-    numbers = [int(line.split(";")[2].partition("-")[0]) for line in asked]
-    assert FAST[numbers].tolist() != SLOW[numbers].tolist()
-    answers = [
-        line.replace(";;", f";{LABEL[row]};") for line, row in zip(asked, numbers, strict=True)
-    ]
-    (folder / "ask.csv").write_text("\n".join([header, *answers]) + "\n")
-    options = (*CERTIFY["cascade"], *GERMAN)
-    pacbound("cascade", *given, "--labels", "ask.csv", "-o", "two.json")
-    pacbound("cascade", "rows.csv", *options, "-o", "one.json")
-    one, two = (load_certificate(folder / name) for name in ("one.json", "two.json"))
-    assert one.thresholds.tolist() == two.thresholds.tolist()  # type: ignore[attr-defined]
-    # Labels of the rows in another order are noticed by the columns beside them.
-    done = pacbound(
-        "cascade", "b.csv", "a.csv", *named, "--labels", "ask.csv", "-o", "three.json", code=2
-    )
-    assert "These are answers to other rows." in done.stderr
-    assert not (folder / "three.json").exists()
 
 
 def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
@@ -148,15 +106,6 @@ def test_applying_reads_standard_input_and_writes_standard_output(
     assert first == "c;p;q;y;pac_lower;pac_upper;pac_estimate"
     assert len(rows) == N
     assert "." not in done.stdout
-
-
-def test_edges_of_equal_mass_come_from_the_rows(pacbound: Run, folder: Path) -> None:
-    options = (*CERTIFY["calibrate"], *GERMAN, "--n-bins", 4, "--edges", "equal-mass")
-    pacbound("calibrate", "rows.csv", *options, "-o", "same.json")
-    same = load_certificate(folder / "same.json")
-    right = FAST == LABEL
-    own: dict[str, Any] = {"n_bins": 4, "edges": "equal-mass"}
-    assert same.counts_digest == calibrate(PERCENT / 100, right, delta=0.05, **own).counts_digest
 
 
 BAD: dict[str, tuple[tuple[Any, ...], str]] = {

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from inspect import Parameter, signature
 from itertools import combinations, pairwise
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tests.cli.commands import COMMANDS, ROWS, roles, write_folder
+from tests.cli.commands import COMMANDS, ROWS, write_folder
 from typer.models import ArgumentInfo
 
 from pacbound import Tally, calibrate
@@ -204,62 +203,6 @@ def test_folders_patterns_and_links_stand_for_their_files(
         "file for --output.\n"
     )
     assert (tmp_path / target).read_bytes() == before
-
-
-@pytest.mark.slow
-def test_what_standard_input_comes_from_is_not_replaced(made: Path, tmp_path: Path) -> None:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    before = (tmp_path / ROWS).read_bytes()
-    with (tmp_path / ROWS).open("rb") as rows:
-        done = subprocess.run(
-            [sys.executable, "-c", "from pacbound.cli import main; main()", *APPLY, ROWS, "-"],
-            cwd=tmp_path,
-            stdin=rows,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, (tmp_path / ROWS).read_bytes()) == (2, before)
-    assert "is read as FILE" in done.stderr
-
-
-def test_files_that_claims_declare_are_not_replaced(
-    pacbound: Run, made: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "claims.toml").write_text(
-        'delta = 0.1\n[sure]\nclaim = "calibration"\ndata = "rows.csv"\n'
-        'confidence = "c"\ncorrect = "ok"\n'
-        '[counted]\nclaim = "calibration"\ndata = ["tally.json"]\n'
-    )
-    for name, claim in ((ROWS, "[sure]"), ("tally.json", "[counted]")):
-        before = (tmp_path / name).read_bytes()
-        done = pacbound("together", "claims.toml", "-o", name, code=2)
-        assert f"{name} is read as {claim}" in done.stderr
-        assert (tmp_path / name).read_bytes() == before
-
-
-def test_files_that_a_batch_names_itself_are_not_replaced(
-    pacbound: Run, made: Path, tmp_path: Path
-) -> None:
-    """The answers are beside the table, the certificate beside the output, if none is named."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    begin = ("batch", ROWS, "--confidence", "c1", "--prediction", "small", "--xi", 0.2)
-    begun = (*begin, "--delta", 0.1)
-    done = pacbound(*begun, "--ask", f"{ROWS}.answers.jsonl", code=2)
-    assert f"{ROWS}.answers.jsonl is written as the answers" in done.stderr
-    done = pacbound(*begun, "--ask", "all.certificate.json", "-o", "all.csv", code=2)
-    assert "all.certificate.json is written as the rows to ask about" in done.stderr
-    assert not (tmp_path / f"{ROWS}.answers.jsonl").exists()
-
-
-def test_two_outputs_may_both_go_nowhere(pacbound: Run, made: Path, tmp_path: Path) -> None:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    columns = roles(confidence="c", correct="ok")
-    monitor = ("monitor", "calibration.json", ROWS, *columns)
-    pacbound(*monitor, "--delta", 0.01, "--prometheus", os.devnull)
-    line = ("recall", ROWS, "--score", "s", "--positive", "u", "--target", 0.5, "--delta", 0.1)
-    pacbound(*line, "-o", os.devnull)
 
 
 def test_what_was_counted_is_not_replaced_from_python(made: Path, tmp_path: Path) -> None:

@@ -57,13 +57,6 @@ def test_programs_read_what_was_written(folder: Path, pacbound: Run) -> None:
     assert second["problems"]
 
 
-def test_people_read_what_was_written_and_what_is_wrong(folder: Path, pacbound: Run) -> None:
-    done = pacbound("report", "refused.json", "forged.json", "-o", "out.html", code=1)
-    assert "refused.json: REFUSED" in done.stdout
-    assert "Written to out.html" in done.stdout
-    assert "forged.json: NOT VERIFIED" in done.stderr
-
-
 def test_a_folder_is_all_of_its_certificates_and_the_sum_of_their_deltas(
     folder: Path, pacbound: Run
 ) -> None:
@@ -78,12 +71,6 @@ def test_a_folder_is_all_of_its_certificates_and_the_sum_of_their_deltas(
         "certified.json",
         "refused.json",
     ]
-
-
-def test_a_folder_without_certificates_is_bad_usage(folder: Path, pacbound: Run) -> None:
-    (folder / "empty").mkdir()
-    done = pacbound("report", "empty", "-o", "out.html", code=2)
-    assert "empty is a folder without .json files" in done.stderr
 
 
 def test_the_state_of_a_monitor_is_drawn(folder: Path, pacbound: Run) -> None:
@@ -105,15 +92,3 @@ def test_a_monitor_that_does_not_belong_is_bad_usage_and_writes_nothing(
     done = pacbound("report", *arguments, "-o", "out.html", code=2)
     assert said in done.stderr
     assert not (folder / "out.html").exists()
-
-
-def test_an_output_that_cannot_be_written_is_bad_usage(folder: Path, pacbound: Run) -> None:
-    assert folder.exists()
-    done = pacbound("report", "certified.json", "-o", "nowhere/out.html", code=2)
-    assert "nowhere/out.html cannot be written: there is no folder" in done.stderr
-
-
-def test_an_output_must_be_named(folder: Path, pacbound: Run) -> None:
-    assert folder.exists()
-    done = pacbound("report", "certified.json", code=2)
-    assert "--output" in done.stderr

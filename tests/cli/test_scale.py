@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,14 @@ from pacbound import (
     Cascade,
     Certificate,
     Monitor,
-    Tally,
-    calibrate,
     certify_abstention,
     certify_cascade,
-    certify_false_alarms,
     certify_recall,
-    certify_together,
     documents,
     exact_verifier,
     load_certificate,
 )
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.monitor import BundleMonitor, update_from_files
 
 polars = pytest.importorskip("polars", reason="polars is not installed")
 
@@ -93,68 +87,6 @@ def test_a_threshold_is_said_in_the_unit_of_the_column() -> None:
     limits = [float(one.tables[0].thresholds[0]) for one in halves]
     for one, limit, scale in zip(halves, limits, (100, 400), strict=True):
         assert f"{limit * scale:g}" in one.summary()
-
-
-def test_a_tally_keeps_the_scale(tmp_path: Path) -> None:
-    named: dict[str, Any] = {"confidence": "pct", "correct": "ok"}
-    counted = Tally.count("abstention", data=frame(), scale=100, **named)
-    counted.save(tmp_path / "t.json")
-    again = Tally.load(tmp_path / "t.json")
-    assert again == counted
-    assert again.scale == 100
-    made = certify_abstention(data=again, xi=0.1, delta=0.05)
-    assert made.provenance.scale == 100
-    other = Tally.count("abstention", data=frame(seed=6), scale=1000, **named)
-    with pytest.raises(InvalidValueError, match="written differently do not add"):
-        counted + other
-    assert (counted.zero() + other).scale == (other + counted.zero()).scale == 1000
-
-
-def test_a_monitor_reads_as_the_certificate_does(tmp_path: Path) -> None:
-    low = frame().with_columns(pct=polars.col("pct") / 200, ok=False)
-    low.write_csv(tmp_path / "low.csv")
-    columns = {"confidence": "pct", "correct": "ok"}
-    made = certified()
-    monitor = Monitor(made, delta=1e-3)
-    assert monitor.update(low, columns=columns) is None
-    assert (
-        update_from_files(Monitor(made, delta=1e-3), tmp_path / "low.csv", columns=columns) is None
-    )
-    assert monitor.labels == 0
-    bundle = certify_together(
-        {
-            "a": lambda delta: certified(),
-            "b": lambda delta: calibrate([0.9] * 99, [1] * 99, delta=delta),
-        },
-        delta=0.1,
-    )
-    several = BundleMonitor(bundle, delta=1e-3)
-    several.update({"a": low}, columns={"a": columns})
-    assert several.monitors["a"].labels == 0
-
-
-def test_a_bundle_reads_as_its_claims_do(tmp_path: Path) -> None:
-    rows = tmp_path / "rows.parquet"
-    frame().write_parquet(rows)
-
-    def together(**scales: float) -> Any:
-        named: dict[str, Any] = {"score": "pct", "positive": "ill", "data": rows}
-        claims: dict[str, Any] = {
-            "misses": partial(certify_recall, **named, target=0.6, scale=scales["misses"]),
-            "alarms": partial(certify_false_alarms, **named, xi=0.5, scale=scales["alarms"]),
-        }
-        return certify_together(claims, delta=0.1)
-
-    made = together(misses=100, alarms=100)
-    lowest, highest = made.thresholds
-    assert f"{highest * 100:.4f}"[:5] in made.summary()
-    around = polars.DataFrame({"pct": [lowest * 99, lowest * 101]})
-    added = made.apply(around)
-    assert sorted(added[name].to_list() for name in added.columns[1:]) == [[0, 0], [0, 1]]
-    with pytest.raises(InvalidValueError, match="counted with scale=100"):
-        made.apply(around, scale=1)
-    with pytest.raises(InvalidValueError, match="not applied to the rows of a table"):
-        together(misses=100, alarms=200).apply(around)
 
 
 def test_the_command_line_goes_by_it(tmp_path: Path, pacbound: Run) -> None:

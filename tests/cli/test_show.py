@@ -60,32 +60,6 @@ def test_what_does_not_verify_is_shown_with_what_differs(pacbound: Run, tmp_path
     assert not {"words", "threshold", "assumptions"} & set(said)
 
 
-def test_what_would_take_unusually_long_is_shown_as_not_verified(
-    pacbound: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made("shield").save(tmp_path / "c.json")
-    monkeypatch.setattr("pacbound.claims.threshold.ThresholdClaim.work", lambda *_: 500.0)
-    assert "about 500 times longer" in pacbound("show", "c.json", code=1).stdout
-    pacbound("show", "c.json", "--patient")
-
-
-def test_several_are_shown_and_the_worst_decides_the_exit_code(
-    pacbound: Run, tmp_path: Path
-) -> None:
-    made("shield").save(tmp_path / "a.json")
-    made("shield-refused").save(tmp_path / "b.json")
-    (tmp_path / "c.json").write_text("{")
-    done = pacbound("show", "a.json", "b.json", code=3)
-    assert "\nCERTIFIED (a.json)\n" in done.stdout
-    assert "\nREFUSED (b.json)\n" in done.stdout
-    done = pacbound("show", "c.json", "a.json", "missing.json", code=2)
-    assert "c.json is not a pacbound certificate" in done.stderr
-    assert "missing.json: No such file" in done.stderr
-    assert "\nCERTIFIED (a.json)\n" in done.stdout
-    lines = pacbound("show", "--json", "a.json", "c.json", code=2).stdout.splitlines()
-    assert [json.loads(line)["ok"] for line in lines] == [True, False]
-
-
 def test_programs_read_the_words_the_assumptions_and_where_it_comes_from(
     pacbound: Run, tmp_path: Path
 ) -> None:
@@ -156,17 +130,3 @@ def test_on_a_terminal_sentences_are_wrapped_at_words_and_the_verdict_has_a_colo
     lines = re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "").splitlines()
     assert max(len(line) for line in lines if "sha256" not in line) <= 60
     assert any(line.rstrip().endswith(("words many", "many words")) for line in lines)
-
-
-@pytest.mark.slow
-def test_the_page_shows_what_is_shown(pacbound: Run, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "certificates.md").read_text(encoding="utf-8")
-    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
-    told = re.search(r"\$ pacbound show shield.json\n(.*?)```", page, re.DOTALL)
-    assert example is not None
-    assert told is not None
-    subprocess.run([sys.executable, "-c", example[1]], cwd=tmp_path, check=True)
-    shown = iter(pacbound("show", "shield.json").stdout.splitlines())
-    for line in told[1].splitlines():
-        # The ellipsis stands for lines that are left out.
-        assert line.strip() == "…" or line in shown

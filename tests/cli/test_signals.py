@@ -131,27 +131,6 @@ def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     assert process.returncode == 9
 
 
-@pytest.mark.slow
-def test_a_second_signal_does_not_interrupt_the_cleaning_up(folder: Path) -> None:
-    process = start(folder, "apply")
-    for _ in range(20):
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.002)
-    process.communicate(timeout=60)
-    assert process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
-    assert not [path for path in folder.iterdir() if path.name.endswith(".tmp")]
-
-
-def test_importing_the_library_leaves_signals_alone() -> None:
-    program = (
-        "import signal\n"
-        "before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)]\n"
-        "import pacbound, pacbound.cli.app\n"
-        "assert [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)] == before\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def test_ctrl_c_while_a_command_is_being_loaded_prints_no_traceback() -> None:
     """A module that is looked up as the first of the command line raises what Ctrl-C raises."""
     program = (

@@ -1,6 +1,5 @@
 """`pacbound together`: claims declared in a file, or made already, as one certificate."""
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -157,23 +156,6 @@ def test_claims_that_are_declared_again_draw_the_same_rows(
     assert len({*made[0], *made[2]}) == 4
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("clusters = 3", "clusters=3 does not name a column"),
-        ("draw = 1", "shield has no option 'draw'"),
-        ("weight_bound = 2", "weight_bound says how rows are drawn, and nothing says by what"),
-    ],
-)
-def test_a_draw_that_is_declared_wrongly_ends_with_2(
-    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], line: str, message: str
-) -> None:
-    assert len(rows) == 2
-    (tmp_path / "claims.toml").write_text(CLAIMS.replace("xi = 0.2", f"xi = 0.2\n{line}"))
-    assert message in pacbound("together", "claims.toml", "-o", "all.json", code=2).stderr
-    assert not (tmp_path / "all.json").exists()
-
-
 def test_declared_claims_are_certified_with_their_shares(
     pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
@@ -188,32 +170,6 @@ def test_declared_claims_are_certified_with_their_shares(
     danger = calibrate(score, unsafe, delta=0.01, n_bins=5)
     assert bundle["danger"].claim_digest == danger.claim_digest
     pacbound("verify", "all.json")
-
-
-@pytest.mark.usefixtures("rows")
-def test_names_of_files_are_looked_for_beside_the_declaration(
-    pacbound: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "claims.toml").write_text(CLAIMS.replace("rows.npz", "../rows.npz"))
-    pacbound("together", "deep/claims.toml", "-o", "all.json")
-
-
-def test_tallies_and_claims_about_false_alarms_can_be_declared(
-    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
-) -> None:
-    pacbound("tally", "recall", "rows.npz", "--score", "s", "--positive", "u", "-o", "t.json")
-    declared = '[found]\nclaim = "recall"\ndata = "t.json"\ntarget = 0.8\n'
-    declared += '[quiet]\nclaim = "false-alarms"\ndata = ["t.json"]\nxi = 0.1\n'
-    (tmp_path / "claims.toml").write_text(declared)
-    done = json.loads(
-        pacbound("together", "claims.toml", "--delta", 0.02, "-o", "all.json", "--json").stdout
-    )
-    assert done["claim"]["claims"].keys() == {"found", "quiet"}
-    bundle = load_certificate(tmp_path / "all.json")
-    assert isinstance(bundle, CertificateBundle)
-    expected = certify_recall(*rows, target=0.8, delta=0.01)
-    assert bundle["found"].claim_digest == expected.claim_digest
 
 
 def test_certificates_that_were_made_are_put_together_by_their_names(
@@ -231,30 +187,6 @@ def test_certificates_that_were_made_are_put_together_by_their_names(
     calibrate(*rows, delta=0.1, n_bins=3).save(tmp_path / "deep" / "a.json")
     done = pacbound("together", "a.json", "deep/a.json", code=2)
     assert "Two certificates are called 'a'" in done.stderr
-
-
-@pytest.mark.usefixtures("rows")
-def test_a_refused_claim_ends_with_3(pacbound: Run, tmp_path: Path) -> None:
-    (tmp_path / "claims.toml").write_text(CLAIMS.replace("xi = 0.2", "xi = 0.0001"))
-    done = pacbound("together", "claims.toml", "-o", "all.json", code=3)
-    assert "brake (shield, delta 2 %): REFUSED" in done.stdout
-
-
-@pytest.mark.usefixtures("rows")
-def test_samples_are_declared_for_all_claims_and_for_each(pacbound: Run, tmp_path: Path) -> None:
-    first, _, rest = CLAIMS.partition("\n[")
-    name, _, claim = rest.partition("]\n")
-    declared = f'sample = "March"\n{first}\n[{name}]\nsample = "April"\n{claim}'
-    (tmp_path / "claims.toml").write_text(declared)
-    pacbound("together", "claims.toml", "-o", "all.json")
-    made = load_certificate(tmp_path / "all.json")
-    assert isinstance(made, CertificateBundle)
-    names = {member: one.provenance.sample for member, one in made.members.items()}
-    assert names == {**dict.fromkeys(names), name: "April"}
-    assert made.provenance.sample == "March"
-    assert f"sample April ({name})" in pacbound("show", "all.json").stdout
-    done = pacbound("together", "claims.toml", "--sample", "May", code=2)
-    assert "says sample = 'March'" in done.stderr
 
 
 @pytest.mark.usefixtures("rows")

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -83,17 +82,6 @@ def test_nothing_of_a_claim_that_is_not_verified_is_repeated_to_programs(
     assert (broken["ok"], "error" in broken) == (False, True)
 
 
-def test_what_would_take_unusually_long_is_verified_only_on_request(
-    folder: Path, pacbound: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert folder.exists()
-    monkeypatch.setattr("pacbound.claims.cascade.CascadeCertificate.work", _hours)
-    done = pacbound("verify", "certified.json", code=1)
-    assert "about 500 times longer" in done.stderr
-    assert "--patient" in done.stderr
-    pacbound("verify", "--patient", "certified.json")
-
-
 @pytest.mark.parametrize(
     ("name", "code"), [("certified", 0), ("refused", 3), ("forged", 1), ("broken", 2)]
 )
@@ -108,17 +96,3 @@ def test_exact_arithmetic_comes_to_the_same_verdict(
     assert package["ok"] == exact["ok"] == (code in (0, 3))
     assert exact["exact"] is True
     assert exact.get("certified", False) == (code == 0)
-
-
-def test_what_exact_arithmetic_alone_finds_decides_the_exit_code(
-    folder: Path, pacbound: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert folder.exists()
-    monkeypatch.setattr("pacbound.exact_verifier.StepTest.may_pass", lambda test, step: False)
-    done = pacbound("verify", "--exact", "certified.json", code=1)
-    assert "certified.json: verified" in done.stdout
-    assert "a step does not pass that is claimed to" in done.stderr
-
-
-def _hours(_: Any) -> float:
-    return 500.0

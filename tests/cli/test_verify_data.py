@@ -105,37 +105,6 @@ def test_the_cell_that_differs_is_named(pacbound: Run, rows: Path, name: str) ->
     assert said["data"]["differences"]
 
 
-def test_a_bin_is_named_with_both_counts(pacbound: Run, rows: Path) -> None:
-    pacbound("calibrate", rows, *CERTIFY["edges"].split()[1:], "--delta", 0.05, "-o", "c.json")
-    lines = rows.read_text().splitlines()
-    first = next(i for i, line in enumerate(lines) if i and 0.5 < float(line.split(",")[0]) <= 0.8)
-    other = change_a_row(rows, change=first)
-    done = pacbound("verify", "c.json", "--data", other, code=1)
-    assert "\n  bin 0.5 to 0.8: the certificate has " in done.stderr
-    assert done.stderr.count("the certificate has") == 1
-
-
-def test_rows_that_are_missing_are_counted(pacbound: Run, rows: Path) -> None:
-    for name in ("shield-looks", "recall", "clusters"):
-        verb, *options = CERTIFY[name].split()
-        pacbound(verb, rows, *options, "--delta", 0.05, "-o", "c.json")
-        short = rows.with_name("short.csv")
-        short.write_text("".join(rows.read_text().splitlines(keepends=True)[:-9]))
-        done = pacbound("verify", "c.json", "--data", short, code=1)
-        assert "  all: the certificate has " in done.stderr
-
-
-def test_columns_may_be_named_otherwise(pacbound: Run, rows: Path) -> None:
-    pacbound("calibrate", rows, *CERTIFY["classes"].split()[1:], "--delta", 0.05, "-o", "c.json")
-    text = rows.read_text().replace("c,d,", "score,d,", 1).replace(",fast,", ",first,", 1)
-    (rows.parent / "renamed.csv").write_text(text)
-    pacbound("verify", "c.json", "--data", "renamed.csv", code=2)
-    named = roles(confidence="score", prediction="first")
-    pacbound("verify", "c.json", "--data", "renamed.csv", *named)
-    done = pacbound("verify", "c.json", "--data", "rows.csv", "--column", "correct=ok", code=1)
-    assert "the data have other counts" in done.stderr
-
-
 def test_equal_counts_in_another_column_are_not_passed_off_as_the_certificates(
     pacbound: Run, tmp_path: Path
 ) -> None:
@@ -149,17 +118,6 @@ def test_equal_counts_in_another_column_are_not_passed_off_as_the_certificates(
     assert other.endswith("in the same files, in other columns than the certificate names\n")
     said = pacbound("verify", "c.json", "--data", "t.csv", "--column", "correct=b", "--json").stdout
     assert json.loads(said)["data"]["same_columns"] is False
-
-
-def test_parts_are_counted_together(pacbound: Run, rows: Path) -> None:
-    pacbound(
-        "calibrate", rows, *CERTIFY["calibration"].split()[1:], "--delta", 0.05, "-o", "c.json"
-    )
-    head, *body = rows.read_text().splitlines()
-    for name, part in (("a.csv", body[:200]), ("b.csv", body[200:])):
-        (rows.parent / name).write_text("\n".join([head, *part]) + "\n")
-    pacbound("verify", "c.json", "--data", "a.csv", "--data", "b.csv")
-    pacbound("verify", "c.json", "--data", "a.csv", code=1)
 
 
 def test_what_cannot_be_counted_again_says_what_to_do(pacbound: Run, rows: Path) -> None:
@@ -182,35 +140,6 @@ def test_what_cannot_be_counted_again_says_what_to_do(pacbound: Run, rows: Path)
         assert message in pacbound("verify", *arguments, "--data", rows, code=2).stderr
     done = pacbound("verify", "c.json", "--column", "confidence=c", code=2)
     assert "--column names a column of --data: pass the file, too" in done.stderr
-
-
-def test_columns_of_arrays_must_be_named(pacbound: Run, rows: Path, tmp_path: Path) -> None:
-    from pacbound import calibrate
-
-    table = [line.split(",") for line in rows.read_text().splitlines()[1:]]
-    certificate = calibrate(
-        [float(row[0]) for row in table], [row[2] == "1" for row in table], delta=0.05
-    )
-    certificate.save(tmp_path / "c.json")
-    done = pacbound("verify", "c.json", "--data", rows, code=2)
-    assert "because they were arrays: name them with --column ROLE=NAME" in done.stderr
-    pacbound("verify", "c.json", "--data", rows, *roles(confidence="c", correct="ok"))
-
-
-def test_what_was_written_in_another_notation_is_counted_again_in_it(
-    pacbound: Run, rows: Path
-) -> None:
-    table = [line.split(",") for line in rows.read_text().splitlines()]
-    written = [";".join(cells) for cells in table[:1]]
-    written += [
-        ";".join([f"{100 * float(c):.1f}".replace(".", ","), *rest]) for c, *rest in table[1:]
-    ]
-    Path(rows.parent / "percent.csv").write_text("\n".join(written) + "\n")
-    notation = ("--delimiter", ";", "--decimal", ",", "--scale", 100)
-    columns = ("--confidence", "c", "--correct", "ok", "--delta", 0.1)
-    pacbound("calibrate", "percent.csv", *columns, *notation, "-o", "c.json")
-    again = pacbound("verify", "c.json", "--data", "percent.csv", *notation)
-    assert "the data have the same counts" in again.stdout
 
 
 def test_labels_that_came_back_are_counted_again(pacbound: Run, rows: Path) -> None:

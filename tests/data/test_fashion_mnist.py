@@ -9,7 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pacbound.data import FashionMnistPredictions, fashion_mnist
@@ -46,46 +45,6 @@ def test_every_column_has_one_value_per_image(table: FashionMnistPredictions) ->
         "label": (20_000,),
         "split": (20_000,),
     }
-
-
-@pytest.mark.parametrize("name", ["confidence_fast", "confidence_slow"])
-def test_a_top_confidence_among_ten_classes_lies_between_a_tenth_and_one(
-    table: FashionMnistPredictions, name: str
-) -> None:
-    confidence = getattr(table, name)
-    assert confidence.dtype == np.float32
-    assert confidence.min() >= 0.1
-    assert confidence.max() <= 1.0
-
-
-@pytest.mark.parametrize("name", ["prediction_fast", "prediction_slow", "label"])
-def test_classes_are_the_digits_zero_to_nine(table: FashionMnistPredictions, name: str) -> None:
-    classes = getattr(table, name)
-    assert classes.dtype == np.uint8
-    assert set(np.unique(classes).tolist()) == set(range(10))
-
-
-def test_the_tail_of_the_training_file_comes_first_and_the_test_file_second(
-    table: FashionMnistPredictions,
-) -> None:
-    assert table.split.dtype == np.uint8
-    assert table.split.tolist() == [0] * 10_000 + [1] * 10_000
-
-
-def test_the_test_file_holds_a_thousand_images_of_every_class(
-    table: FashionMnistPredictions,
-) -> None:
-    assert np.bincount(table.label[table.split == 1]).tolist() == [1000] * 10
-
-
-def test_every_call_returns_arrays_of_its_own(table: FashionMnistPredictions) -> None:
-    other = fashion_mnist()
-    other.label[:] = 0
-    assert table.label.any()
-
-
-def test_the_file_stays_small() -> None:
-    assert len(packaged("fashion_mnist.npz")) < 500_000
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -7,12 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from pacbound import certify_shield
 from pacbound.data import IndoorNavigationRollouts, indoor_navigation
-from pacbound.paper import shield_threshold
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,17 +31,6 @@ def test_every_seed_from_the_first_on_has_one_row(table: IndoorNavigationRollout
     assert table.seed.tolist() == list(range(4_000_000, 4_020_000))
 
 
-def test_rows_are_what_a_rollout_can_be(table: IndoorNavigationRollouts) -> None:
-    assert ((table.score >= 0) & (table.score <= 1)).all()
-    assert ((table.steps >= 1) & (table.steps <= 100)).all()
-    assert np.array_equal(table.unsafe, table.first_unrecoverable >= 0)
-    assert np.array_equal(table.unsafe, ~np.isnan(table.final_score))
-    # The last step is the one from the first un-recoverable state, whose danger is part of the
-    # running maximum.
-    assert np.array_equal(table.steps[table.unsafe] - 1, table.first_unrecoverable[table.unsafe])
-    assert (table.final_score[table.unsafe] <= table.score[table.unsafe]).all()
-
-
 def test_the_record_of_the_collection_is_that_of_the_table(
     table: IndoorNavigationRollouts,
 ) -> None:
@@ -53,20 +39,6 @@ def test_the_record_of_the_collection_is_that_of_the_table(
     assert record["unsafe"] == int(table.unsafe.sum())
     assert record["reached_the_goal_safely"] == int((table.success & ~table.unsafe).sum())
     assert record["steps"] == int(table.steps.sum())
-
-
-def test_the_shields_that_were_tested_are_those_of_the_table(
-    table: IndoorNavigationRollouts,
-) -> None:
-    rows = {(row["xi"], row["method"]): row for row in recorded("shield.json")["results"]}
-    for xi in (0.05, 0.1, 0.2):
-        exact = certify_shield(table.score, table.unsafe, xi=xi, delta=0.01)
-        product = shield_threshold(table.final_score, table.unsafe, xi=xi, delta=0.01)
-        assert rows[xi, "exact"]["threshold"] == exact.threshold
-        assert rows[xi, "product"]["threshold"] == product
-        assert not rows[xi, "exact"]["exceeds_xi"]
-        assert rows[xi, "exact"]["success"] > rows[xi, "product"]["success"]
-        assert rows[xi, "exact"]["rollouts"] >= 2000
 
 
 def test_the_documentation_shows_the_rates_that_were_measured() -> None:

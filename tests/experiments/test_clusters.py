@@ -46,9 +46,3 @@ def test_claims_hold_and_drawing_among_the_positives_refuses_and_flags_less() ->
         assert among["median_trials"] > 2 * first["median_trials"]
     assert found[0.99, "among"]["refused"] == 0
     assert found[0.99, "first"]["refused"] == 400
-
-
-def test_a_small_run_leaves_all_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhibit, "PATIENTS", 100)
-    exhibit.main(["--quick", "--out", str(tmp_path)])
-    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".md"}

@@ -56,11 +56,3 @@ def test_rare_positives_and_looks_are_as_promised() -> None:
     again = exhibit.looks()
     assert again["largest_errors"] == looks["largest_errors"]
     assert again["expected_labels"] == pytest.approx(looks["expected_labels"])
-
-
-def test_a_small_run_leaves_all_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhibit, "PATIENTS", 40)
-    monkeypatch.setattr(exhibit, "SHIFTED_ROWS", 300)
-    monkeypatch.setattr(exhibit, "RARE", {**exhibit.RARE, "rows": 3000})
-    exhibit.main(["--quick", "--out", str(tmp_path)])
-    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".md", ".png", ".svg"}

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from experiments.early_exit import certified, places
+from experiments.early_exit import certified
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 PLACES = [4, 11, 20]
@@ -54,46 +53,6 @@ def test_the_images_that_chose_take_no_part_in_certifying(tmp_path: Path) -> Non
     assert two.labels.dtype == two.predictions.dtype == np.int64
 
 
-def test_costs_are_those_of_the_parts_that_run_before_an_answer() -> None:
-    stages, heads = TIMES["1"]["stages"], TIMES["1"]["heads"]
-    assert places.running_costs([4, 20], PLACES, stages, heads) == [12, 63, 87]
-    assert places.running_costs(PLACES, PLACES, stages, heads) == [12, 34, 65, 89]
-    made = {
-        "after_blocks": PLACES,
-        "multiply_accumulates": {"stages": stages, "heads": heads},
-        "multiply_accumulates_alone": 100,
-    }
-    assert certified.macs(made, [11]) == pytest.approx([0.32, 0.86])
-
-
-def test_times_are_shares_of_the_whole_network_s_in_the_mean_of_both_batches() -> None:
-    answered = (33 / 84 + 117 / 168) / 2, (87 / 84 + 171 / 168) / 2
-    found = places.time_costs([11], PLACES, TIMES)
-    assert found == pytest.approx([1e6 * share for share in answered], abs=1)
-
-
-def test_the_fold_chooses_the_exits_that_take_the_least_time() -> None:
-    rng = np.random.default_rng(0)
-    label = rng.integers(10, size=1000)
-    sure = rng.random((1000, 3)) < [0.1, 0.9, 0.95]
-    rows = {
-        "confidence": np.where(sure, 0.99, 0.2),
-        "prediction": np.column_stack([np.where(sure, label[:, None], 11), label]),
-        "label": label,
-    }
-    found = places.searched(rows, PLACES, TIMES, 2)
-    assert [each["after"] for each in found] == [[11], [20], [4]]
-    assert [each["time"] for each in found] == sorted(each["time"] for each in found)
-
-
-def test_the_parts_are_printed_as_shares() -> None:
-    lines = places.parts_table(PLACES, TIMES)
-    assert "| the first convolution, blocks 1 to 4 | 11.9% | 56.0% |" in lines
-    assert "| blocks 21 to 27 | 23.8% | 11.9% |" in lines
-    assert "| head after block 20 | 1.2% | 0.6% |" in lines
-    assert "| at once | 70000.00 ms an image | 2800.00 ms an image |" in lines
-
-
 def test_the_committed_choice_is_the_one_of_the_committed_table_and_times() -> None:
     choice, made, parts = (kept(f"early_exit_{name}") for name in ("places", "table", "parts"))
     assert choice["table_sha256"] == made["table_sha256"]
@@ -122,25 +81,3 @@ def test_at_most_70_percent_of_the_time_remains_with_four_models_at_2_percent() 
         assert all(row["certified"])
         assert row["time_ratio"][1] <= 0.7
         assert row["cpu_ratio"][1] <= 0.7
-
-
-def test_what_the_table_says_of_multiplications_follows_from_the_exits() -> None:
-    shares = {"2": [0.3, 1.1]}
-    found = {"M": 2, "method": "exact", "exit_rates": [0.25]}
-    assert certified.macs_spent(found, shares) == pytest.approx(0.25 * 0.3 + 0.75 * 1.1)
-    assert certified.macs_spent({**found, "method": "slow"}, shares) == 1
-
-
-def test_the_report_shows_times_where_they_were_measured() -> None:
-    record = kept("early_exit")
-    row: dict[str, Any] = {
-        "M": 2,
-        "xi": 0.02,
-        "batch": 1,
-        "cost": 0.9,
-        "time_ratio": [0.8, 0.85, 0.95],
-    }
-    row["cpu_ratio"] = row["time_ratio"]
-    timing = {"images": 500, "splits": 4, "rounds": 5, "results": [row]}
-    assert "85.0% (80.0% to 95.0%)" in certified.markdown({**record, "timing": timing})
-    assert "Nobody has measured" in certified.markdown({**record, "timing": None})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
 
-from experiments.routing import draws, figure, pairs
-from experiments.routing.__main__ import _budget, markdown
+from experiments.routing import draws, pairs
+from experiments.routing.__main__ import _budget
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +47,6 @@ def test_losses_and_costs_are_those_of_a_walk_over_all_rows(
     assert np.allclose(draws.TrueTradeOff(pair).at(threshold), (exits, loss, dollars))
 
 
-def test_a_speaker_with_many_rows_weighs_no_more_than_one_with_few() -> None:
-    weights = pairs._weights(np.array([7, 7, 7, 9]), 4)
-    assert np.allclose(weights, [1 / 6, 1 / 6, 1 / 6, 1 / 2])
-
-
 def test_the_tuned_threshold_is_the_lowest_that_loses_at_most_xi_in_its_sample(
     pair: pairs.Pair,
 ) -> None:
@@ -66,26 +59,6 @@ def test_the_tuned_threshold_is_the_lowest_that_loses_at_most_xi_in_its_sample(
         if lost[pair.confidences[rows] >= score].sum() <= 0.02 * len(rows)
     ]
     assert chosen == min(fine)
-
-
-def test_every_method_is_measured_and_told(pair: pairs.Pair) -> None:
-    result = draws.measured(pair, 3)
-    for xi in draws.TOLERANCES:
-        methods = result["chosen"][str(xi)]
-        assert methods.keys() == draws.CHOICES.keys()
-        assert methods["certified"]["violations"] == 0
-        assert methods["certified"]["dollars"] <= methods["paper, mended"]["dollars"]
-        assert result["best_possible"][str(xi)]["loss"] <= xi
-    record = {"command": "generated", "seeds": [0, 2], "pairs": [result]}
-    assert markdown(record).count("| certified |") == len(draws.TOLERANCES)
-    drawn = figure.figure([result], [draws.TrueTradeOff(pair)])
-    assert drawn.axes[0].get_title() == "generated\ncheap → dear"
-
-
-def test_a_file_of_another_digest_is_refused(tmp_path: Path) -> None:
-    (tmp_path / pairs.APIS).write_bytes(b"other")
-    with pytest.raises(SystemExit, match="SHA-256"):
-        pairs.pairs(tmp_path)
 
 
 def test_the_same_budget_buys_the_dearest_threshold_by_feeling_that_it_can_pay() -> None:
@@ -106,12 +79,3 @@ def test_the_same_budget_buys_the_dearest_threshold_by_feeling_that_it_can_pay()
     assert _budget(pair)[1].endswith("**✗**"), "0.5 loses more than xi"
     pair["chosen"] = {"0.01": {"certified": {"dollars": 4.0, "loss": 0.004}}}
     assert _budget(pair)[1] == "none of them"
-
-
-def test_generated_pairs_can_violate_and_have_speakers() -> None:
-    rows, speakers = pairs.generated()
-    assert np.isclose(rows.weights.sum(), 1)
-    assert np.isclose(speakers.weights.sum(), 1)
-    assert len(np.unique(speakers.confidences)) > speakers.n
-    truth = draws.TrueTradeOff(rows)
-    assert float(truth.at(0.0)[1]) > max(draws.TOLERANCES)

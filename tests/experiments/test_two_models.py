@@ -13,20 +13,16 @@ from experiments.imagenet.generated import zoo
 from experiments.two_models import (
     NEVER,
     by_bound,
-    cell_of,
     certified,
     chance_of_more,
-    mean_loss,
     passes_exact,
     product_bounds,
     searched,
-    walked,
 )
 from experiments.validity import XI, flat_law
 from scipy.stats import binom
 
 from pacbound import certify_cascade
-from pacbound.baselines import histogram_threshold
 from pacbound.paper import greedy_thresholds, lowest_threshold
 from pacbound.procedures.cascade import TOP
 
@@ -59,41 +55,6 @@ def test_the_walk_by_the_papers_bound_is_its_greedy_choice_and_the_search_its_lo
     asked: Any = {"xi": xi, "delta": 0.01}
     expected = greedy_thresholds(*ARRAYS, **asked)[0], lowest_threshold(*ARRAYS, **asked)
     assert tuple(np.inf if cell == NEVER else cell / TOP for cell in found) == expected
-
-
-@pytest.mark.parametrize("xi", [0.001, 0.01, 0.03, 0.2])
-def test_means_choose_as_the_baseline_does(xi: float) -> None:
-    walk = PAIR.walk(ROWS)
-    changes = walk.take(walk.changes())
-    cell = searched(changes, mean_loss(changes, len(ROWS)) <= xi)
-    expected = histogram_threshold(*ARRAYS, xi=xi)
-    assert (np.inf if cell == NEVER else cell / TOP) == expected
-
-
-def test_a_search_goes_on_below_a_failure_and_a_walk_does_not() -> None:
-    walk = PAIR.walk(ROWS)
-    changes = walk.take(walk.changes())
-    passes = np.ones(len(changes), dtype=bool)
-    passes[3] = False
-    assert walked(changes, passes) == changes.cells[0, 3] + 1
-    assert searched(changes, passes) == 0
-    assert walked(changes, ~passes) == NEVER
-    assert searched(changes, np.zeros_like(passes)) == NEVER
-
-
-def test_loss_and_exits_of_a_threshold_are_counts_over_the_population() -> None:
-    threshold = cell_of(0.7)
-    leaves = PAIR.cells >= threshold
-    wrong = DATA.predictions != DATA.labels[:, None]
-    lost = (wrong[leaves, FAST].sum() - wrong[leaves, SLOW].sum()) / len(PAIR)
-    assert PAIR.exit_rate(threshold) == pytest.approx(leaves.mean(), abs=1e-12)
-    assert PAIR.loss(threshold) == pytest.approx(lost, abs=1e-12)
-    assert PAIR.loss(NEVER) == PAIR.exit_rate(NEVER) == 0
-
-
-def test_the_oracle_exits_most_within_xi() -> None:
-    best = PAIR.oracle(0.02)
-    assert PAIR.loss(best) <= 0.02 < PAIR.loss(best - 1)
 
 
 def test_as_printed_the_bound_lets_every_row_exit() -> None:

@@ -28,8 +28,3 @@ def test_every_claim_of_the_record_is_false_too_often_before_and_as_promised_now
             assert row["chance"] == exhibit.chance(wrong_now, runs_now, row["delta"])
             assert row["chance"] > 1e-3
             assert runs_now >= 100
-
-
-def test_a_small_run_leaves_a_table_and_its_numbers_behind(tmp_path: Path) -> None:
-    exhibit.main(["--quick", "--out", str(tmp_path)])
-    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".md"}

@@ -12,10 +12,7 @@ import pytest
 
 from pacbound import (
     Monitor,
-    answer_batch,
     calibrate,
-    certify_false_alarms,
-    certify_recall,
     certify_shield,
     certify_together,
 )
@@ -61,13 +58,6 @@ def test_the_alarm_of_a_claim_is_named() -> None:
     assert rung.keys() == monitor.alarms.keys() == {"brake"}
 
 
-def test_on_the_second_clock_every_claim_has_all_the_labels() -> None:
-    monitor = BundleMonitor(bundle(), delta=1e-3, false_alarms=1e6)
-    assert {one.limit for one in monitor.monitors.values()} == {
-        Monitor(bundle()["brake"], delta=1e-3, false_alarms=1e6).limit
-    }
-
-
 def test_a_value_that_cannot_be_changes_no_claim() -> None:
     monitor = BundleMonitor(bundle(), delta=1e-3)
     before = monitor.to_dict()
@@ -103,26 +93,6 @@ def test_a_state_goes_on_bit_for_bit(tmp_path: Path) -> None:
     assert again.to_dict() == monitor.to_dict()
 
 
-def test_a_state_that_was_changed_or_is_of_another_bundle_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    monitor = BundleMonitor(bundle(), delta=1e-3)
-    monitor.save(path)
-    other = certify_together({"brake": partial(certify_shield, SCORES, UNSAFE, xi=0.3)}, delta=0.1)
-    with pytest.raises(CertificateError, match="of another certificate"):
-        BundleMonitor.load(path, other)
-    text = path.read_text()
-    path.write_text(text.replace('"labels": 0', '"labels": 1', 1))
-    with pytest.raises(CertificateError, match="was changed"):
-        BundleMonitor.load(path, bundle())
-    path.write_text(text[: len(text) // 2])
-    with pytest.raises(CertificateError):
-        BundleMonitor.load(path, bundle())
-    alone = tmp_path / "alone.json"
-    Monitor(bundle()["brake"], delta=1e-3).save(alone)
-    with pytest.raises(CertificateError, match="is not the state of the monitors of a bundle"):
-        BundleMonitor.load(alone, bundle())
-
-
 def test_a_state_with_another_promise_inside_is_refused_even_with_its_digest(
     tmp_path: Path,
 ) -> None:
@@ -135,28 +105,3 @@ def test_a_state_with_another_promise_inside_is_refused_even_with_its_digest(
     documents.write(tmp_path / "s.json", {**body, "digest": documents.digest(body)})
     with pytest.raises(CertificateError, match="another promise"):
         BundleMonitor.load(tmp_path / "s.json", bundle())
-
-
-def test_both_claims_of_a_range_are_watched() -> None:
-    score, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
-    claims: dict[str, Any] = {
-        "misses": partial(certify_recall, score, positive, target=0.95),
-        "false-alarms": partial(certify_false_alarms, score, positive, xi=0.05),
-    }
-    both = certify_together(claims, delta=0.02)
-    monitor = BundleMonitor(both, delta=1e-3)
-    rung = monitor.update({"false-alarms": {"score": [0.5] * 50, "positive": [False] * 50}})
-    assert rung.keys() == {"false-alarms"}
-    assert monitor.update({"misses": {"score": [1.0], "positive": [True]}}) == {}
-
-
-def test_what_has_no_claim_to_watch_is_refused() -> None:
-    batch: Any = answer_batch(
-        [0.9] * 50, [1] * 50, lambda rows: [1] * len(rows), xi=0.2, delta=0.1, answers=None
-    ).certificate
-    alone = CertificateBundle.of({"batch": batch}, delta=0.1)
-    with pytest.raises(InvalidValueError, match="No claim of this certificate can be watched"):
-        BundleMonitor(alone, delta=1e-3)
-    single: Any = certify_recall([0.9] * 100, [True] * 100, target=0.9, delta=0.1)
-    with pytest.raises(InvalidTypeError, match="Monitor watches over a single claim"):
-        BundleMonitor(single, delta=1e-3)

@@ -11,10 +11,8 @@ import pytest
 
 from pacbound import (
     Monitor,
-    calibrate,
     certify_abstention,
     certify_recall,
-    certify_shield,
 )
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -48,14 +46,6 @@ def test_each_cluster_with_a_positive_is_one_label_and_its_later_rows_none() -> 
     assert monitor.update(USE) is None
     assert (monitor.labels, monitor.evidence) == (with_positive, before)
     assert f"one row of each of {with_positive:,} clusters" in monitor.summary()
-
-
-def test_a_cluster_that_had_no_positive_may_still_bring_one() -> None:
-    monitor = _monitor()
-    monitor.update({"score": [0.1], "positive": [False], "clusters": ["p"]})
-    assert monitor.clusters == 0
-    monitor.update({"score": [0.9, 0.9], "positive": [True, True], "clusters": ["p", "p"]})
-    assert (monitor.clusters, monitor.labels) == (1, 1)
 
 
 def test_clusters_may_come_in_any_parts_that_are_whole() -> None:
@@ -143,45 +133,11 @@ def test_files_and_frames_draw_what_arrays_do(tmp_path: Path) -> None:
         assert np.array_equal(monitor.used, expected.used)
 
 
-def test_an_error_leaves_no_cluster_used() -> None:
-    monitor = _monitor()
-    broken = {**USE, "score": USE["score"] * 3}
-    with pytest.raises(InvalidValueError):
-        monitor.update(broken)
-    assert (monitor.clusters, monitor.rows) == (0, 0)
-
-
 def test_clusters_are_refused_where_the_claim_is_about_rows() -> None:
     rows = _rows(1000, seed=0)
     plain = certify_recall(rows["score"], rows["positive"], target=0.85, delta=0.05)
     with pytest.raises(InvalidTypeError, match="certificate is not about clusters"):
         Monitor(plain, delta=1e-3).update(USE)
-
-
-def test_a_bound_keeps_as_many_as_the_certificate_did() -> None:
-    rows = _rows(4000, seed=0)
-    made = certify_recall(**rows, target=0.8, delta=0.05, cluster_bound=5)
-    monitor = Monitor(made, delta=1e-3)
-    monitor.update(USE)
-    positives = int(USE["positive"].sum())
-    assert monitor.labels == pytest.approx(positives / 5, rel=0.3)
-    assert monitor.clusters > monitor.labels
-    with pytest.raises(InvalidValueError, match="more than cluster_bound=5"):
-        monitor.update({"score": [0.9] * 6, "positive": [True] * 6, "clusters": ["p"] * 6})
-
-
-def test_a_claim_about_all_rows_draws_before_labels() -> None:
-    rng = np.random.default_rng(2)
-    patient = np.repeat(np.arange(300), 3)
-    right = rng.random(900) < 0.8
-    made = calibrate(np.full(900, 0.75), right, delta=0.05, n_bins=1, clusters=patient, seed=0)
-    monitor = Monitor(made, delta=1e-3)
-    monitor.update({"confidence": np.full(900, 0.75), "correct": right, "clusters": patient})
-    assert (monitor.labels, monitor.clusters) == (300, 300)
-    shield = certify_shield(np.full(900, 0.1), ~right, xi=0.5, delta=0.05, clusters=patient, seed=0)
-    watching = Monitor(shield, delta=1e-3)
-    watching.update({"unsafe": ~right, "clusters": patient})
-    assert watching.labels == 300
 
 
 def test_all_rows_of_clusters_ring_falsely_and_the_drawn_ones_rarely() -> None:
@@ -251,14 +207,6 @@ def test_the_evidence_is_looked_at_after_whole_clusters(tmp_path: Path) -> None:
         inside = lost["clusters"] == patient
         ends.append(_labels({name: column[inside] for name, column in lost.items()}))
     assert alarm.label in np.cumsum(ends).tolist()
-
-
-def test_clusters_must_be_passed_where_groups_were_drawn_for() -> None:
-    without = {name: column for name, column in IN_GROUPS.items() if name != "clusters"}
-    monitor = Monitor(GROUPED, delta=1e-3)
-    with pytest.raises(InvalidTypeError, match="clusters is missing"):
-        monitor.update(without)
-    assert "pass clusters, all rows of one in one call" in monitor.promise
 
 
 def _sure(patients: int, *, seed: int) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from pacbound import (
     calibrate,
     certify_abstention,
     certify_cascade,
-    certify_false_alarms,
     certify_recall,
     certify_shield,
     load_certificate,
@@ -33,17 +32,6 @@ def _same(rows: dict[str, Any], losses: list[int]) -> bool:
     one.update(rows)
     other.update(losses)
     return one.to_dict()["wealth"] == other.to_dict()["wealth"] and one.seen == other.seen
-
-
-def test_the_loss_of_a_row_is_that_of_the_model_that_answers() -> None:
-    threshold = float(cascade().thresholds[0])
-    below = np.nextafter(threshold, 0)
-    rows = {
-        "confidence": [threshold, threshold, threshold, threshold, below, 1.0],
-        "prediction": [[0, 1], [1, 0], [0, 1], [1, 1], [0, 1], [2, 2]],
-        "label": [1, 1, 2, 0, 1, 1],
-    }
-    assert _same(rows, [1, -1, 0, 0, 0, 0])
 
 
 def test_a_label_is_needed_only_where_the_answering_model_differs_from_the_slow_one() -> None:
@@ -73,29 +61,6 @@ def test_a_cascade_of_which_few_answers_differ_is_watched_without_labels() -> No
         monitor.update_counts(losses=1, gains=1, labels=10)
 
 
-def test_a_loss_is_watched_with_labels_also_if_it_was_certified_without() -> None:
-    answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
-    rows = {"confidence": [0.9] * 3, "prediction": [[0, 1], [1, 1], [2, 1]]}
-    monitor = Monitor(certify_cascade(scores, answers, xi=0.02, delta=0.05), delta=1e-3)
-    with pytest.raises(InvalidTypeError, match="label is missing"):
-        monitor.update(rows)
-    monitor.update(rows | {"label": [1, 1, 2]})
-    assert monitor.seen == {"gained": 1, "equal": 1, "lost": 1}
-
-
-def test_groups_of_which_few_answers_differ_are_watched_without_labels() -> None:
-    answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
-    certificate = certify_cascade(
-        scores, answers, xi=0.02, delta=0.05, claim="differ", groups=["a", "b"] * 500
-    )
-    monitor = Monitor(certificate, delta=1e-3)
-    rows = {"confidence": [0.9] * 2, "prediction": [[0, 1], [1, 1]], "groups": ["a", "b"]}
-    monitor.update(rows)
-    assert monitor.seen["lost"] == 1
-    with pytest.raises(InvalidTypeError, match="labels have no part in it"):
-        monitor.update(rows | {"label": [1, 1]})
-
-
 def test_with_three_models_the_first_that_is_sure_answers() -> None:
     n = 2000
     answers = np.ones((n, 3), dtype=int)
@@ -116,15 +81,6 @@ def test_with_three_models_the_first_that_is_sure_answers() -> None:
     assert monitor.seen == {"gained": 1, "equal": 1, "lost": 2}
 
 
-def test_classes_follow_the_one_rule() -> None:
-    rows = {
-        "confidence": [0.9, 0.9],
-        "prediction": np.array([[0.0, 1.0], [1.0, 0.0]]),
-        "label": [True, 1],
-    }
-    assert _same(rows, [1, -1])
-
-
 def test_labels_that_no_model_predicts_are_refused_once_there_are_enough_rows() -> None:
     monitor = Monitor(cascade(), delta=1e-3)
     rows = {
@@ -138,29 +94,6 @@ def test_labels_that_no_model_predicts_are_refused_once_there_are_enough_rows() 
     with pytest.raises(InvalidValueError, match="no class in common"):
         monitor.update(rows)
     assert monitor.to_dict() == before
-
-
-def test_what_was_seen_of_classes_outlives_the_process(tmp_path: Any) -> None:
-    certificate = cascade()
-    rows = {
-        "confidence": [0.9] * 90,
-        "prediction": [["cat", "dog"]] * 90,
-        "label": ["Dog"] * 90,
-    }
-    Monitor(certificate, delta=1e-3).save(tmp_path / "state.json")
-    for _ in range(2):
-        monitor = Monitor.load(tmp_path / "state.json", certificate)
-        monitor.update(rows)
-        monitor.save(tmp_path / "state.json")
-    with pytest.raises(InvalidValueError, match="no class in common"):
-        Monitor.load(tmp_path / "state.json", certificate).update(rows)
-
-
-def test_listed_classes_may_be_what_no_model_predicts() -> None:
-    monitor = Monitor(cascade(), delta=1e-3, classes=["cat", "dog", "cow"])
-    rows = {"confidence": [0.9] * 300, "prediction": [["cat", "dog"]] * 300}
-    monitor.update(rows | {"label": ["cow"] * 299 + ["dog"]})
-    assert monitor.seen == {"gained": 0, "equal": 299, "lost": 1}
 
 
 def test_both_sides_of_a_bin_are_watched() -> None:
@@ -197,21 +130,6 @@ def test_on_the_second_clock_a_label_of_any_bin_adds_about_one_and_never_more() 
             assert 0.5 < (1 - rate) * evidence[0] + rate * evidence[1] <= 1
 
 
-def test_a_side_that_was_not_certified_is_not_watched() -> None:
-    certificate = calibration(side="lower")
-    rows = {"confidence": np.full(1000, 0.5), "correct": np.full(1000, True)}
-    assert Monitor(certificate, delta=1e-3).update(rows) is None
-    rows["correct"] = ~rows["correct"]
-    assert Monitor(certificate, delta=1e-3).update(rows) is not None
-
-
-def test_predictions_and_labels_stand_for_correct() -> None:
-    one, other = (Monitor(calibration(), delta=1e-3) for _ in range(2))
-    one.update({"confidence": [0.5, 0.9], "prediction": ["a", "b"], "label": ["a", "c"]})
-    other.update({"confidence": [0.5, 0.9], "correct": [True, False]})
-    assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
-
-
 def test_each_group_has_bins_of_its_own() -> None:
     rng = np.random.default_rng(0)
     confidence, groups = rng.random(4000), rng.choice(["north", "south"], 4000)
@@ -226,20 +144,6 @@ def test_each_group_has_bins_of_its_own() -> None:
     assert alarm.where.endswith(("of 'north'", "of 'south'"))
     with pytest.raises(InvalidValueError, match="'east' was not certified"):
         monitor.update({"confidence": [0.5], "correct": [True], "groups": ["east"]})
-
-
-def test_overlapping_groups_are_not_monitored() -> None:
-    groups = {"all": [True] * 100, "half": [True, False] * 50}
-    certificate = calibrate([0.5] * 100, [True] * 100, groups=groups, delta=0.01)
-    with pytest.raises(
-        InvalidValueError, match="'overlapping-groups', so that one row is in several"
-    ):
-        Monitor(certificate, delta=1e-3)
-
-
-def test_a_calibration_that_says_nothing_is_not_monitored() -> None:
-    with pytest.raises(InvalidValueError, match="No interval of this calibration can be refuted"):
-        Monitor(calibrate([0.5], [True], delta=0.01), delta=1e-3)
 
 
 def test_rows_in_bins_without_rows_are_labels_that_bring_no_evidence(clock: str) -> None:
@@ -259,16 +163,6 @@ def test_only_answers_are_labels_of_an_abstention() -> None:
     assert (monitor.rows, monitor.labels, monitor.evidence) == (5000, 0, 1)
     monitor.update({"confidence": [certificate.threshold, 1.0], "correct": [True, False]})
     assert monitor.seen == {"right": 1, "wrong": 1}
-
-
-def test_the_evidence_against_an_abstention_is_that_of_its_answers_alone(clock: str) -> None:
-    one, other = (Monitor(abstention(), delta=1e-3, false_alarms=clock) for _ in range(2))
-    one.update({"confidence": [0.05, 0.9, 0.1, 1.0], "correct": [False, False, True, True]})
-    other.update({"confidence": [0.9, 0.9], "correct": [False, True]})
-    assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
-    counted = Monitor(abstention(), delta=1e-3, false_alarms=clock)
-    counted.update_counts(losses=1, labels=2)
-    assert counted.seen == other.seen == {"right": 1, "wrong": 1}
 
 
 def _grouped() -> Any:
@@ -311,25 +205,6 @@ def test_right_answers_of_one_group_do_not_hide_wrong_ones_of_another() -> None:
     assert alarm.where == "group 'south'"
 
 
-def test_counts_of_an_abstention_are_those_of_its_groups() -> None:
-    one, other = (Monitor(_grouped(), delta=1e-3) for _ in range(2))
-    one.update(
-        {
-            "confidence": [0.95] * 6,
-            "correct": [True, False, True, True, True, False],
-            "groups": ["north", "south", "north", "south", "north", "south"],
-        }
-    )
-    other.update_counts(losses={"south": 2, "north": 0}, labels={"south": 3, "north": 3})
-    assert one.seen == other.seen
-    assert one.evidence == pytest.approx(other.evidence, rel=1e-9)
-    with pytest.raises(InvalidTypeError, match="mappings from the same groups"):
-        other.update_counts(losses=2, labels=3)
-    for name in ("west", "east"):
-        with pytest.raises(InvalidValueError, match="was not certified"):
-            other.update_counts(losses={name: 0}, labels={name: 3})
-
-
 def test_only_positives_are_labels_of_a_recall() -> None:
     certificate = recall()
     below = np.nextafter(certificate.threshold, 0)
@@ -352,13 +227,6 @@ def test_a_miss_rate_of_exactly_one_less_the_target_does_not_grow_the_evidence(
     kept, lost = (map(Fraction, bets.factors[outcome].tolist()) for outcome in (0, 1))
     for keeps, loses in zip(kept, lost, strict=True):
         assert Fraction(target) * keeps + (1 - Fraction(target)) * loses <= 1
-
-
-def test_a_recall_that_flags_everything_is_not_monitored() -> None:
-    certificate = certify_recall([0.0] * 500, [True] * 500, target=0.9, delta=0.01)
-    assert (certificate.certified, certificate.threshold) == (True, 0)
-    with pytest.raises(InvalidValueError, match="nothing can be missed"):
-        Monitor(certificate, delta=1e-3)
 
 
 def test_misses_among_the_unsafe_rollouts_are_not_monitored(tmp_path: Any) -> None:
@@ -388,13 +256,6 @@ def test_only_negatives_are_labels_of_a_claim_about_false_alarms() -> None:
     assert counts.seen == monitor.seen
 
 
-def test_false_alarms_of_rollouts_are_not_monitored() -> None:
-    scores, unsafe = [0.1] * 990 + [0.9] * 10, [False] * 990 + [True] * 10
-    certificate = certify_false_alarms(scores, unsafe=unsafe, xi=0.02, delta=0.05)
-    with pytest.raises(InvalidValueError, match="would have been safe is not seen in use"):
-        Monitor(certificate, delta=1e-3)
-
-
 def test_each_group_of_a_cascade_has_bets_that_only_its_rows_change(clock: str) -> None:
     monitor = Monitor(groups(), delta=1e-3, false_alarms=clock)
     where = ["day", "night", "day", "night"]
@@ -414,34 +275,6 @@ def test_each_group_of_a_cascade_has_bets_that_only_its_rows_change(clock: str) 
     assert alarm.where == "group 'night'"
 
 
-def test_losses_and_answers_of_groups_lead_to_the_same_state() -> None:
-    certificate = groups(own=True)
-    limit = {name: float(found.thresholds[0]) for name, found in certificate.groups.items()}
-    where = np.array(["day", "night", "day", "night"])
-    confidence = np.array([limit[name] for name in where])
-    confidence[2:] = np.nextafter(confidence[2:], 0)
-    one, other = (Monitor(certificate, delta=1e-3) for _ in range(2))
-    one.update(
-        {
-            "confidence": confidence,
-            "prediction": [[0, 1]] * 4,
-            "label": [1, 1, 1, 1],
-            "groups": where,
-        }
-    )
-    other.update({"loss": [1, 1, 0, 0], "groups": where})
-    assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
-
-
-def test_the_second_clock_says_that_a_row_counts_in_each_group() -> None:
-    monitor = Monitor(groups(overlapping=True), delta=0.01, false_alarms="one per 1e6 labels")
-    monitor.update({"loss": [0] * 10, "groups": {"night": [True] * 10}})
-    assert (monitor.rows, monitor.labels) == (10, 20)
-    assert "a label once for each claim and each group that it belongs to" in monitor.promise
-    ever = Monitor(groups(overlapping=True), delta=0.01)
-    assert "each group" not in ever.promise
-
-
 def test_a_row_in_several_groups_is_a_label_in_each_and_looked_at_as_a_whole() -> None:
     monitor = Monitor(groups(overlapping=True), delta=0.5)
     # Everything is lost at night and gained by day: all rows together lose nothing.
@@ -457,29 +290,6 @@ def test_a_row_in_several_groups_is_a_label_in_each_and_looked_at_as_a_whole() -
         rung = strict.update({"loss": [1] * 200, "groups": {"night": [True] * 200}})
         assert rung is not None
         assert rung.label % 2 == 0
-
-
-def test_groups_that_were_refused_lose_nothing_and_others_are_not_known() -> None:
-    sites = ["north"] * 900 + ["south"] * 100
-    certificate = certify_cascade(
-        [0.9] * 1000,
-        [[1, 1]] * 1000,
-        [1] * 1000,
-        xi=0.01,
-        delta=0.05,
-        groups=sites,
-        group_thresholds="own",
-    )
-    assert certificate.refused_groups == ("south",)
-    monitor = Monitor(certificate, delta=1e-3)
-    monitor.update({"loss": [0, 0], "groups": ["north", "south"]})
-    assert (monitor.rows, monitor.labels) == (2, 1)
-    before = monitor.to_dict()
-    with pytest.raises(InvalidValueError, match="Group 'east' was not certified"):
-        monitor.update({"loss": [0], "groups": ["east"]})
-    with pytest.raises(InvalidValueError, match="Group 'east' was not certified"):
-        monitor.update_counts(losses={"east": 0}, gains={"east": 0}, labels={"east": 1})
-    assert monitor.to_dict() == before
 
 
 @pytest.mark.parametrize(
@@ -502,8 +312,3 @@ def test_rows_of_groups_that_cannot_be_are_refused(
     with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
         monitor.update(given)
     assert monitor.rows == 0
-
-
-def test_overlapping_groups_of_a_table_are_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="a table has one group in each row"):
-        Monitor(groups(overlapping=True), delta=1e-3).reading_of(loss="d", groups="g")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 import pytest
 from scipy.special import bdtr, bdtrc
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor import Shadow
 
 
@@ -39,21 +37,3 @@ def test_a_larger_share_draws_the_same_rows_and_more() -> None:
     some, more = (Shadow(share, key="seed").mask(range(2000)) for share in (0.1, 0.4))
     assert (more | ~some).all()
     assert Shadow(1.0, key="seed").mask(range(2000)).all()
-
-
-@pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan"), "half"])
-def test_what_is_no_share_is_refused(share: Any) -> None:
-    with pytest.raises((InvalidValueError, InvalidTypeError), match="share"):
-        Shadow(share, key="seed")
-
-
-@pytest.mark.parametrize("key", ["", b"x" * 65, 7, None])
-def test_what_is_no_key_is_refused(key: Any) -> None:
-    with pytest.raises((InvalidValueError, InvalidTypeError), match="key"):
-        Shadow(0.5, key=key)
-
-
-@pytest.mark.parametrize("row", [1.5, True, None, b"x"])
-def test_what_names_no_row_is_refused(row: Any) -> None:
-    with pytest.raises(InvalidTypeError, match="does not name a row"):
-        Shadow(0.5, key="seed").wants(row)

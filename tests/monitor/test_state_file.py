@@ -37,16 +37,6 @@ def test_a_monitor_that_was_saved_goes_on_bit_for_bit(use: Use, clock: str, tmp_
     assert Monitor.load(path, use.certificate).to_dict() == whole.to_dict()
 
 
-def test_alarms_and_promises_are_kept(use: Use, clock: str, tmp_path: Path) -> None:
-    monitor = Monitor(use.certificate, delta=1e-3, false_alarms=clock)
-    monitor.update(use.rows(3000, np.random.default_rng(6), True))
-    monitor.save(tmp_path / "state.json")
-    resumed = Monitor.load(tmp_path / "state.json", use.certificate)
-    assert resumed.alarms == monitor.alarms != ()
-    assert resumed.summary() == monitor.summary()
-    assert [one.tolist() for one in resumed.history] == [one.tolist() for one in monitor.history]
-
-
 def _saved(path: Path, clock: str = "ever") -> dict[str, Any]:
     monitor = Monitor(shield(), delta=1e-3, false_alarms=clock)
     monitor.update([False] * 250 + [True] * 2)
@@ -126,27 +116,11 @@ def test_a_state_that_no_labels_lead_to_is_refused_even_with_its_digest(
         Monitor.load(path, shield())
 
 
-def test_sums_with_a_product_of_zero_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    document = _saved(path, "one per 1000 labels")
-    document["wealth"][0]["product"][3] = 0.0
-    body = {key: value for key, value in document.items() if key != "digest"}
-    path.write_text(json.dumps({**body, "digest": documents.digest(body)}))
-    with pytest.raises(CertificateError, match="above 0"):
-        Monitor.load(path, shield())
-
-
 def test_the_state_of_another_certificate_is_refused(tmp_path: Path) -> None:
     _saved(tmp_path / "state.json")
     for other in (cascade(), certify_shield([0.2] * 999, [False] * 999, xi=0.02, delta=0.01)):
         with pytest.raises(CertificateError, match="is of another certificate"):
             Monitor.load(tmp_path / "state.json", other)
-
-
-def test_a_certificate_is_not_a_state(tmp_path: Path) -> None:
-    shield().save(tmp_path / "shield.json")
-    with pytest.raises(CertificateError, match="not the state of a monitor"):
-        Monitor.load(tmp_path / "shield.json", shield())
 
 
 KILLED = """

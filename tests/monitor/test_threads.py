@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from pacbound import Monitor, calibrate, certify_shield, certify_together
+from pacbound import Monitor, calibrate, certify_shield
 from pacbound.errors import InvalidValueError
-from pacbound.monitor import BundleMonitor, prometheus_text
+from pacbound.monitor import prometheus_text
 
 THREADS, CALLS = 8, 40
 
@@ -87,28 +86,6 @@ def test_rows_and_counts_and_what_is_undone_do_not_disturb_each_other() -> None:
     assert monitor.labels == 2 * (THREADS // 4) * CALLS
 
 
-def test_no_label_of_a_bundle_is_lost(tmp_path: Path) -> None:
-    bundle = certify_together(
-        {
-            "one": lambda delta: certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=delta),
-            "two": lambda delta: certify_shield([0.1] * 500, [False] * 500, xi=0.03, delta=delta),
-        },
-        delta=0.02,
-    )
-    monitor = BundleMonitor(bundle, delta=1e-3)
-
-    def work(place: int) -> None:
-        monitor.update({("one", "two")[place % 2]: [False]})
-        if place == 0:
-            monitor.save(tmp_path / "state.json")
-
-    at_once(work)
-    labels = {name: one.labels for name, one in monitor.monitors.items()}
-    assert labels == {"one": THREADS // 2 * CALLS, "two": THREADS // 2 * CALLS}
-    monitor.save(tmp_path / "state.json")
-    assert BundleMonitor.load(tmp_path / "state.json", bundle).to_dict() == monitor.to_dict()
-
-
 def test_what_another_process_saved_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     first = Monitor(SHIELD, delta=1e-3)
@@ -126,34 +103,6 @@ def test_what_another_process_saved_is_not_replaced(tmp_path: Path) -> None:
     again.save(path)
     again.save(path)
     assert Monitor.load(path, SHIELD).labels == 3
-
-
-def test_what_a_monitor_has_not_read_is_not_replaced(tmp_path: Path) -> None:
-    state, certificate = tmp_path / "state.json", tmp_path / "shield.json"
-    SHIELD.save(certificate)
-    # Two processes that begin at once: neither has read what the other saves.
-    first, second = Monitor(certificate, delta=1e-3), Monitor(certificate, delta=1e-3)
-    first.update([False] * 3)
-    first.save(state)
-    second.update([False])
-    for path in (state, certificate):
-        before = path.read_bytes()
-        with pytest.raises(InvalidValueError, match="this monitor has not read it"):
-            second.save(path)
-        assert path.read_bytes() == before
-    (tmp_path / "empty.json").touch()
-    second.save(tmp_path / "empty.json")
-    assert Monitor.load(tmp_path / "empty.json", certificate).labels == 1
-
-
-def test_rows_that_were_taken_in_are_not_replaced(tmp_path: Path) -> None:
-    from pacbound.monitor import update_from_files
-
-    np.savez(tmp_path / "rows.npz", unsafe=[False] * 10)
-    monitor = Monitor(SHIELD, delta=1e-3)
-    update_from_files(monitor, tmp_path / "rows.npz", columns={"unsafe": "unsafe"})
-    with pytest.raises(InvalidValueError, match="holds rows that the state of the monitor"):
-        monitor.save(tmp_path / "rows.npz")
 
 
 def test_a_monitor_can_be_copied() -> None:

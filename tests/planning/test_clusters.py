@@ -54,14 +54,6 @@ def test_drawing_among_the_positives_takes_fewer_clusters() -> None:
     assert among.rows < first.rows
 
 
-def test_the_words_speak_of_clusters() -> None:
-    plan = plan_from_pilot(Tally.count("recall", **PILOT), target=0.8, delta=0.05, draws=10)
-    said = plan.summary()
-    assert "from a pilot of 500 clusters" in said
-    assert "clusters are enough, with about" in said
-    assert "Fix the number of clusters before you look at them" in said
-
-
 def test_a_pilot_that_was_drawn_for_another_claim_is_refused() -> None:
     pilot = Tally.count("recall", **PILOT)
     with pytest.raises(InvalidValueError, match="count again, with among='negative'"):
@@ -69,12 +61,6 @@ def test_a_pilot_that_was_drawn_for_another_claim_is_refused() -> None:
     negatives = Tally.count("recall", **PILOT, among="negative")
     plan = plan_from_pilot(negatives, xi=0.3, delta=0.05, claim="false-alarms", draws=10)
     assert plan.needed is not None
-
-
-def test_few_clusters_and_a_large_bound_are_planned_too() -> None:
-    pilot = Tally.count("recall", **PILOT, among="all", cluster_bound=60)
-    plan = plan_from_pilot(pilot, target=0.5, delta=0.1, sizes=[1, 20], draws=10)
-    assert plan.points[0].certified == 0.0
 
 
 def _in_groups(patients: int, seed: int) -> dict[str, Any]:
@@ -112,25 +98,3 @@ def test_a_calibration_by_clusters_is_planned_in_clusters() -> None:
     assert real.draw.units == 500
     # A row of each patient in each of two bins.
     assert plan.points[0].labels == pytest.approx(real.n, rel=0.1)
-
-
-def test_the_command_line_plans_in_clusters(tmp_path: Any) -> None:
-    pytest.importorskip("typer")
-    pytest.importorskip("duckdb")
-    from typer.testing import CliRunner
-
-    from pacbound.cli.app import app
-
-    table = tmp_path / "pilot.npz"
-    np.savez(table, s=PILOT["score"], y=PILOT["positive"], p=PILOT["clusters"])
-    columns = ["--column", "score=s", "--column", "positive=y", "--clusters", "p"]
-    asked = ["--target", "0.8", "--delta", "0.05", "--draws", "10", "--sizes", "1000"]
-    found = CliRunner().invoke(app, ["plan", "pilot", str(table), *columns, *asked])
-    assert found.exit_code == 0, found.output
-    assert "from a pilot of 500 clusters" in found.output
-    alarms = ["--xi", "0.3", "--kind", "false-alarms", *asked[2:]]
-    found = CliRunner().invoke(app, ["plan", "pilot", str(table), *columns, *alarms])
-    assert found.exit_code == 0, found.output
-    bound = ["--cluster-bound", "8"]
-    found = CliRunner().invoke(app, ["plan", "pilot", str(table), *columns, *asked, *bound])
-    assert "cluster_bound=8: about" in found.stderr

@@ -6,8 +6,6 @@ import copy
 import gc
 import importlib
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -28,15 +26,6 @@ def shield(danger: Any, deadline: float | None = 0.5) -> Shield:
 
 def seen_danger(seen: float) -> float:
     return seen
-
-
-def test_a_model_in_time_is_read_as_without_a_deadline() -> None:
-    plain, timely = shield(seen_danger, None), shield(seen_danger, 5.0)
-    for dangers in ([0.1, 0.2, 0.5, 0.1], [0.4, float("nan"), 0.1], [1.5], [0.0, 1.0]):
-        assert [plain(x) for x in dangers] == [timely(x) for x in dangers]
-        assert plain.failures == timely.failures
-        plain.reset()
-        timely.reset()
 
 
 def test_the_backup_acts_at_the_deadline_while_the_model_hangs() -> None:
@@ -116,21 +105,6 @@ def test_all_environments_brake_where_the_model_is_late() -> None:
     release.set()
 
 
-def test_threads_of_one_shield_wait_for_each_other_and_none_is_mixed_up() -> None:
-    found: list[bool] = []
-    model = WithDeadline(seen_danger, 20.0)
-
-    def ask(start: int) -> None:
-        found.extend(model(number) == number for number in range(start, start + 200))
-
-    threads = [threading.Thread(target=ask, args=(1000 * k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [True] * 800
-
-
 def test_copies_have_a_thread_of_their_own_and_a_shield_that_is_gone_has_none() -> None:
     before = set(threading.enumerate())
     one = shield(seen_danger, 20.0)
@@ -143,19 +117,6 @@ def test_copies_have_a_thread_of_their_own_and_a_shield_that_is_gone_has_none() 
     while set(threading.enumerate()) - before and time.monotonic() < end:
         time.sleep(0.01)
     assert set(threading.enumerate()) <= before
-
-
-@pytest.mark.slow
-def test_a_hanging_model_does_not_keep_the_process_from_ending() -> None:
-    program = (
-        "import time; from pacbound import Shield\n"
-        "s = Shield(lambda x: 'drive', lambda x: 'brake', lambda x: time.sleep(60), 0.5, "
-        "deadline=0.1)\nprint(s(0))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=40, check=True
-    )
-    assert done.stdout == "brake\n"
 
 
 @pytest.mark.parametrize("deadline", [0, -1.0, float("nan"), float("inf")])
@@ -205,59 +166,6 @@ def test_a_reset_comes_after_the_late_reading_and_before_the_next() -> None:
     one.reset()
     assert model.seen == []
     assert one(0.1) == "drive"
-
-
-def test_a_reset_that_fails_stays_due_until_it_succeeds() -> None:
-    model = Mean()
-    one = shield(model)
-    assert [one(0.0) for _ in range(9)] == ["drive"] * 9
-    model.broken = True
-    with pytest.raises(OSError, match="no memory"):
-        one.reset()
-    assert one(0.9) == "brake"
-    assert isinstance(one.last_error, OSError)
-    model.broken = False
-    one.reset()
-    assert one(0.9) == "brake"
-    assert one.danger == 0.9
-
-
-def test_a_reset_that_is_due_goes_along_with_a_copy() -> None:
-    model = WithDeadline(due := Mean(), 20.0)
-    assert model(0.0) == 0.0
-    due.broken = True
-    with pytest.raises(OSError, match="no memory"):
-        model.reset()
-    due.broken = False
-    other = WithDeadline.__new__(WithDeadline)
-    other.__setstate__(model.__getstate__())
-    assert other(0.9) == 0.9
-
-
-def test_environments_are_reset_after_the_late_reading() -> None:
-    masks: list[Any] = []
-
-    class Hanging:
-        release = threading.Event()
-
-        def reset(self, mask: Any) -> None:
-            masks.append(mask.tolist())
-
-        def __call__(self, seen: Any) -> Any:
-            self.release.wait(20)
-            return seen
-
-    model = Hanging()
-    ones, zeros = (lambda x: np.ones(2)), (lambda x: np.zeros(2))
-    many = VectorShield(ones, zeros, model, 0.5, num_envs=2, deadline=0.5)
-    assert many(np.zeros(2)).tolist() == [0.0, 0.0]
-    mask = np.array([True, False])
-    many.reset(mask)
-    mask[:] = False
-    assert masks == []
-    model.release.set()
-    assert many(np.zeros(2)).tolist() == [1.0, 0.0]
-    assert masks == [[True, False]]
 
 
 def test_a_certificate_of_forks_warns_that_it_covers_no_deadline(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 
 from tests.shield.cars import Car, CarWithClearance, brake, danger, labelled, rash, slippery
 
-from pacbound import Tally, certify_forks
+from pacbound import Tally
 from pacbound.cli import main
-from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.errors import InvalidValueError
 from pacbound.shield import ForkedRollouts, Rollouts, Shield, Task, collect_rollouts, run_shielded
 from pacbound.shield.rollouts.world import World
 
@@ -66,24 +66,6 @@ def test_every_threshold_of_a_rollout_is_in_one_fork(forked: ForkedRollouts) -> 
     np.testing.assert_array_equal(forked.highest[np.append(first[1:], True)], 65537)
 
 
-def test_the_certificate_says_what_the_rollouts_are_of_and_drives_a_shield(
-    forked: ForkedRollouts,
-) -> None:
-    certificate = forked.certify(xi=0.2, delta=0.05, start=0.125, about={"owner": "Ada"})
-    assert certificate.certified
-    assert certificate.start == 0.125
-    assert certificate.horizon == 40
-    assert certificate.provenance.about["owner"] == "Ada"
-    assert "slippery" in certificate.provenance.about["environment"]
-    assert certificate.events == forked.unsafe_at(certificate.threshold).sum()
-    assert certificate.interventions == forked.fired_at(certificate.threshold).sum()
-    assert forked.needless(certificate) == forked.needless(certificate.threshold)
-    alone = certify_forks(data=forked.tally(), xi=0.2, delta=0.05, start=0.125, horizon=40)
-    assert alone.claim() == certificate.claim()
-    assert "from 0.125 up" in certificate.summary()
-    assert Shield(rash, brake, danger, certificate).threshold == certificate.threshold
-
-
 def test_claims_about_the_unsafe_rollouts_are_refused_with_the_reason(
     forked: ForkedRollouts,
 ) -> None:
@@ -130,17 +112,6 @@ def test_a_killed_collection_goes_on_and_does_not_mix_with_labels(tmp_path: Path
         labelled(TASK, **options)
     with pytest.raises(InvalidValueError, match="holds forked rollouts: expected rollouts"):
         Rollouts.load(tmp_path / "kept")
-
-
-def test_what_goes_with_labels_alone_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidTypeError, match='keep_frames goes with labels: pass outcome="lab'):
-        collect_rollouts(TASK, seeds=[1], keep_frames=True, folder=tmp_path)  # type: ignore[call-overload]
-    with pytest.raises(InvalidTypeError, match="follow_through goes with labels"):
-        collect_rollouts(TASK, seeds=[1], follow_through=True)  # type: ignore[call-overload]
-    with pytest.raises(InvalidTypeError, match="danger is None: rollouts fork where"):
-        collect_rollouts(slippery, rash, brake, seeds=[1], horizon=4)
-    with pytest.raises(InvalidValueError, match="outcome='fork': expected"):
-        collect_rollouts(TASK, seeds=[1], outcome="fork")  # type: ignore[call-overload]
 
 
 class Scripted(Car):
@@ -196,13 +167,6 @@ def test_forks_hold_between_two_maxima_of_the_danger() -> None:
     ]
 
 
-def test_dangers_of_one_cell_have_one_fork() -> None:
-    assert _scripted([0.3, 0.300001], False, True, False) == [
-        (0, 19660, False),
-        (19661, 65537, False),
-    ]
-
-
 def test_a_failed_reading_fires_at_every_threshold() -> None:
     assert _scripted([0.5, np.nan, 0.7], False, True, False, False) == [
         (0, 32768, False),
@@ -242,28 +206,6 @@ def test_clearance_saves_simulations_and_changes_no_fork() -> None:
     np.testing.assert_array_equal(trusting.lowest, thorough.lowest)
     assert trusting.of_rollouts("simulated").sum() < thorough.of_rollouts("simulated").sum()
     assert trusting.of_rollouts("checked").sum() > 0
-
-
-def test_a_threshold_off_the_grid_is_refused(forked: ForkedRollouts) -> None:
-    with pytest.raises(InvalidValueError, match=r"threshold=0.3 is not one that forks know"):
-        forked.unsafe_at(0.3)
-
-
-def test_where_readings_fail_nothing_is_said_of_the_policy_alone() -> None:
-    def blind_when_near(observation: Any) -> float:
-        return float("nan") if danger(observation) > 0.3 else 0.1
-
-    task = Task(Car, rash, brake, blind_when_near, horizon=40)
-    forks = collect_rollouts(task, seeds=range(100)).certify(xi=0.1, delta=0.05)
-    driven = run_shielded(task, certificate_or_thresholds=np.inf, seeds=range(100))
-    alone = collect_rollouts(Task(Car, rash, brake, lambda seen: 0.0, horizon=40), seeds=range(100))
-    assert alone.unsafe_at(np.inf).mean() > 0.1
-    for certificate in (forks, driven.certify(target=0.9, delta=0.05)):
-        assert certificate.certified
-        assert certificate.threshold == np.inf
-        said = certificate.summary()
-        assert "Hand over to the backup only where a reading of the danger fails." in said
-        assert "policy alone" not in said
 
 
 class Crossing(gymnasium.Env[Any, Any]):
@@ -317,24 +259,3 @@ def test_a_late_reading_stops_on_a_crossing_where_no_fork_has_begun() -> None:
 
     chance = sum(0.2 * 0.8**step * is_unsafe_if_late_at(step) for step in range(20))
     assert round(chance, 2) == 0.69
-
-
-def test_tallies_with_a_common_seed_do_not_add() -> None:
-    for outcome in ("forks", "labels"):
-        first, second, third = (
-            collect_rollouts(TASK, seeds=seeds, outcome=outcome).tally()
-            for seeds in (range(20), range(19, 30), range(20, 30))
-        )
-        with pytest.raises(RepeatedSourceError, match="1 row ids are in both"):
-            _ = first + second
-        whole = collect_rollouts(TASK, seeds=range(30), outcome=outcome)
-        assert first + third == whole.tally()
-
-
-def test_only_what_the_environment_has_is_said_of_clearance() -> None:
-    without = collect_rollouts(TASK, seeds=range(5))
-    with_it = collect_rollouts(
-        Task(CarWithClearance, rash, brake, danger, horizon=40), seeds=range(5)
-    )
-    assert "clearance-checks" not in without.about
-    assert "surely_recoverable() cleared" in with_it.about["clearance-checks"]

@@ -120,20 +120,6 @@ def test_a_certified_shield_keeps_its_promise_in_blackjack() -> None:
     assert float(binom.sf(int(bust.sum()) - 1, 1000, xi)) > 1e-6
 
 
-def test_a_model_that_fails_in_an_environment_brakes() -> None:
-    def blind(_: Any) -> float:
-        raise OSError("no camera")
-
-    env = ShieldWrapper(gymnasium.make("Blackjack-v1"), lambda hand: 0, blind, np.inf)
-    env.reset(seed=0)
-    *_, terminated, _, info = env.step(1)
-    assert terminated
-    assert info["shield_override"]
-    assert np.isnan(info["shield_danger"])
-    assert env.latch.failures == 1
-    assert isinstance(env.latch.last_error, OSError)
-
-
 # ---- the contract of Gymnasium
 
 
@@ -145,36 +131,6 @@ def test_the_wrapper_passes_the_checks_of_gymnasium(threshold: float) -> None:
         # velocities have no bounds.
         warnings.simplefilter("ignore", UserWarning)
         check_env(env, skip_render_check=True)
-
-
-def test_an_environment_is_made_again_from_the_spec_of_a_shielded_one() -> None:
-    env = ShieldWrapper(gymnasium.make("CartPole-v1"), upright, leaning, THRESHOLD)
-    assert env.spec is not None
-    again = gymnasium.make(env.spec)
-    assert isinstance(again, ShieldWrapper)
-    assert again.latch.threshold == THRESHOLD
-
-
-def test_stepping_before_the_first_reset_is_refused() -> None:
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        ShieldWrapper(gymnasium.make("CartPole-v1"), upright, leaning, THRESHOLD).step(0)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        VectorShieldWrapper(vector(2, AutoresetMode.NEXT_STEP), upright, leaning, THRESHOLD).step(
-            np.zeros(2, dtype=int)
-        )
-
-
-@pytest.mark.parametrize("threshold", [-np.inf, 0.0])
-@pytest.mark.parametrize("given", [np.zeros(1, dtype=int), np.zeros(3, dtype=int), 0])
-def test_actions_of_the_wrong_shape_are_refused_even_if_every_shield_has_fired(
-    threshold: float, given: Any
-) -> None:
-    env = VectorShieldWrapper(
-        vector(2, AutoresetMode.NEXT_STEP), lambda _: given, leaning, threshold
-    )
-    env.reset(seed=0)
-    with pytest.raises(InvalidValueError, match="with 2 environments first"):
-        env.step(np.zeros(2, dtype=int))
 
 
 def test_resets_that_the_shield_would_not_see_are_refused() -> None:
@@ -255,58 +211,6 @@ def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(
         rollouts += int(ended.sum())
         fired += int((ended & infos["shield_fired"]).sum())
     assert 0.5 * rollouts < fired
-
-
-def test_the_vectorised_cart_pole_of_gymnasium_can_be_shielded() -> None:
-    n, rng = 32, np.random.default_rng(2)
-    env = VectorShieldWrapper(
-        gymnasium.make_vec("CartPole-v1", num_envs=n, vectorization_mode="vector_entry_point"),
-        upright,
-        leaning,
-        THRESHOLD,
-    )
-    observations, _ = env.reset(seed=0)
-    fired, between, ended = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), 0
-    for _ in range(400):
-        fired = np.where(between, False, fired | (leaning(observations) >= THRESHOLD))
-        observations, _, terminated, truncated, infos = env.step(rng.integers(2, size=n))
-        assert infos["shield_fired"].tolist() == fired.tolist()
-        between = terminated | truncated
-        ended += int(between.sum())
-    assert ended > 0
-    assert fired.any()
-
-
-def test_environments_that_are_reset_by_hand_release_only_their_own_latch() -> None:
-    env = VectorShieldWrapper(
-        vector(3, AutoresetMode.DISABLED), upright, lambda x: np.ones(3), THRESHOLD
-    )
-    env.reset(seed=0)
-    assert env.step(np.zeros(3, dtype=int))[4]["shield_fired"].all()
-    env.reset(options={"reset_mask": np.array([False, True, False])})
-    assert env.latch.fired.tolist() == [True, False, True]
-    env.reset()
-    assert not env.latch.fired.any()
-
-
-def test_infos_can_be_had_as_a_list() -> None:
-    env = gymnasium.wrappers.vector.DictInfoToList(
-        VectorShieldWrapper(vector(2, AutoresetMode.NEXT_STEP), upright, leaning, THRESHOLD)
-    )
-    env.reset(seed=0)
-    infos = env.step(np.zeros(2, dtype=int))[4]
-    assert [sorted(info) for info in infos] == [
-        ["shield_danger", "shield_fired", "shield_override"]
-    ] * 2
-
-
-def test_one_bad_danger_among_parallel_environments_brakes_that_one() -> None:
-    env = VectorShieldWrapper(
-        vector(3, AutoresetMode.NEXT_STEP), upright, lambda x: [0.1, np.nan, 0.1], np.inf
-    )
-    env.reset(seed=0)
-    assert env.step(np.zeros(3, dtype=int))[4]["shield_override"].tolist() == [False, True, False]
-    assert env.latch.failures.tolist() == [0, 1, 0]
 
 
 def test_parallel_environments_that_do_not_say_when_they_reset_are_refused() -> None:

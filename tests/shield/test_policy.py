@@ -142,12 +142,6 @@ def test_an_interrupt_is_not_swallowed() -> None:
         guard(raising(KeyboardInterrupt()), 0.5)(None)
 
 
-def test_what_the_policy_raises_is_raised() -> None:
-    shield = Shield(raising(ValueError("policy")), lambda _: "brake", saying(0.1), 0.5)
-    with pytest.raises(ValueError, match="policy"):
-        shield(None)
-
-
 def test_a_certificate_brings_its_threshold() -> None:
     certified = certificate()
     shield = guard(lambda x: x, certified)
@@ -163,11 +157,6 @@ def test_a_refused_certificate_always_brakes_without_asking() -> None:
     shield = guard(raising(AssertionError("asked")), refused)
     assert [shield(None) for _ in range(3)] == ["brake"] * 3
     assert shield.failures == 0
-
-
-def test_a_threshold_of_infinity_never_fires() -> None:
-    shield = guard(lambda x: x, np.inf)
-    assert [shield(x) for x in (0.0, 1.0, 0.5)] == ["drive"] * 3
 
 
 def test_the_danger_is_compared_in_float64() -> None:
@@ -210,14 +199,6 @@ def test_what_is_no_threshold_is_refused(threshold: Any, error: type[Exception])
         guard(lambda x: x, threshold)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_policy_backup_and_danger_must_be_able_to_answer(place: int) -> None:
-    parts: list[Any] = [saying(0), saying(0), saying(0)]
-    parts[place] = "drive"
-    with pytest.raises(InvalidTypeError, match=("policy", "backup", "danger")[place]):
-        Shield(parts[0], parts[1], parts[2], 0.5)
-
-
 class Recurrent:
     """Predicts as stable-baselines3 does: the state goes out with the action and comes back with
     the next observation."""
@@ -245,13 +226,6 @@ def test_the_method_of_an_object_that_predicts_is_asked_as_the_object_is(ask: An
     assert [state for state, _ in model.seen] == [None, 1]
 
 
-def test_an_action_with_no_state_beside_it_is_the_action() -> None:
-    shield = Shield(lambda x: (x, None), lambda x: (-x, None), lambda x: x, 0.5)
-    assert [shield(x) for x in (0.25, 0.75)] == [0.25, -0.75]
-    parts = Shield(lambda x: (x, "left"), lambda x: (x, "stop"), lambda x: x, 0.5)
-    assert [parts(x) for x in (0.25, 0.75)] == [(0.25, "left"), (0.75, "stop")]
-
-
 def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
     certificate().save(tmp_path / "shield.json")
     assert guard(saying(0.1), tmp_path / "shield.json").threshold == certificate().threshold
@@ -268,18 +242,6 @@ def test_an_object_that_predicts_is_asked_by_it_and_keeps_its_state_until_reset(
     assert [state for state, _ in model.seen] == [None, 1, 2, None]
 
 
-def test_parallel_rollouts_tell_a_recurrent_policy_which_of_them_begin() -> None:
-    model = Recurrent()
-    shield = VectorShield(model, lambda x: x, saying([0.1, 0.1]), 0.5, num_envs=2)
-    for _ in range(2):
-        shield(np.zeros(2))
-    shield.reset([True, False])
-    shield(np.zeros(2))
-    shield(np.zeros(2))
-    starts = [None if start is None else start.tolist() for _, start in model.seen]
-    assert starts == [None, None, [True, False], None]
-
-
 LSTM_STATE = np.zeros((1, 1, 8)), np.zeros((1, 1, 8))
 
 
@@ -292,20 +254,6 @@ def test_a_function_that_gives_the_state_of_a_recurrent_model_is_refused(
     shield = Shield(**parts, danger=lambda x: x, certificate_or_threshold=0.5)
     with pytest.raises(InvalidTypeError, match=rf"The {role} gives a state .* model\.predict"):
         shield(0.25 if role == "policy" else 0.75)
-
-
-def test_a_state_that_predict_does_not_take_back_is_refused() -> None:
-    class Forgetful:
-        def predict(self, observation: Any) -> Any:
-            return observation, LSTM_STATE
-
-    with pytest.raises(InvalidTypeError, match="predict takes no state="):
-        Shield(Forgetful(), saying(0), saying(0.1), 0.5)(1)
-
-
-def test_actions_of_two_parts_are_no_states() -> None:
-    for action in ((1, (2, 3)), (np.zeros(2), np.zeros((2, 2))), (1, {"arm": np.zeros((2, 2))})):
-        assert Shield(saying(action), saying(0), saying(0.1), 0.5)(1) is action
 
 
 class Counts:
@@ -334,15 +282,6 @@ def test_what_can_be_reset_is_reset_with_the_shield(ask: Any) -> None:
         assert [shield(0) for _ in range(5)] == [1 / 8, 2 / 8, 3 / 8, 1 / 8, 2 / 8]
         shield.reset()
     assert policy.resets == backup.resets == danger.resets == [None, None]
-
-
-def test_what_can_be_reset_is_told_which_parallel_rollouts_begin() -> None:
-    policy = Counts()
-    shield = VectorShield(policy, saying([0, 0]), saying([0.1, 0.1]), 0.5, num_envs=2)
-    shield.reset([False, True])
-    shield.reset([False, False])
-    shield.reset()
-    assert policy.resets == [[False, True], None]
 
 
 # ---- parallel environments
@@ -399,79 +338,3 @@ def test_a_failure_in_one_environment_brakes_that_one_alone() -> None:
     assert shield(None).tolist() == [1, 0, 1]
     assert shield.failures.tolist() == [0, 1, 0]
     assert "environment 1" in str(shield.last_error)
-
-
-def test_all_environments_brake_under_a_refused_certificate() -> None:
-    refused = certificate(xi=0.001)
-    shield = VectorShield(
-        saying(np.ones(2)),
-        saying(np.zeros(2)),
-        raising(AssertionError("asked")),
-        refused,
-        num_envs=2,
-    )
-    assert shield(None).tolist() == [0, 0]
-    assert shield.failures.sum() == 0
-
-
-def test_actions_with_parts_are_put_together_part_by_part() -> None:
-    drive = {"wheel": np.ones((2, 3)), "pedals": (np.ones(2), np.ones(2))}
-    brake = {"wheel": np.zeros((2, 3)), "pedals": (np.zeros(2), np.zeros(2))}
-    actions = VectorShield(saying(drive), saying(brake), saying([0.9, 0.1]), 0.5, num_envs=2)(None)
-    assert actions["wheel"].tolist() == [[0] * 3, [1] * 3]
-    assert [part.tolist() for part in actions["pedals"]] == [[0, 1], [0, 1]]
-
-
-def test_actions_that_do_not_fit_together_raise() -> None:
-    with pytest.raises(InvalidValueError, match="expected one shape"):
-        VectorShield(saying(np.ones(2)), saying(np.zeros(3)), saying([0.9, 0.1]), 0.5, num_envs=2)(
-            None
-        )
-
-
-@pytest.mark.parametrize("mask", [[1, 0], [True], [[True, False]], "ab"])
-def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
-    shield = VectorShield(
-        saying(np.ones(2)), saying(np.zeros(2)), saying([0.1, 0.1]), 0.5, num_envs=2
-    )
-    with pytest.raises(InvalidValueError, match="mask"):
-        shield.reset(mask)
-
-
-def test_a_shield_shows_its_state() -> None:
-    shield = guard(saying(0.9), 0.5)
-    shield(None)
-    assert repr(shield) == "Shield(threshold=0.5, fired=True, failures=0)"
-    vector = VectorShield(
-        saying(np.ones(2)), saying(np.zeros(2)), saying([0.9, np.nan]), 0.5, num_envs=2
-    )
-    vector(None)
-    assert repr(vector) == "VectorShield(threshold=0.5, fired in 2 of 2, failures=1)"
-
-
-class Counting:
-    """A backup with memory: its action is how many steps it has acted in each environment, by its
-    own state."""
-
-    def predict(
-        self, observations: Any, state: Any = None, episode_start: Any = None
-    ) -> tuple[Any, Any]:
-        state = np.zeros(len(observations)) if state is None else state
-        state = (
-            np.where(
-                np.zeros(len(observations), bool) if episode_start is None else episode_start,
-                0,
-                state,
-            )
-            + 1
-        )
-        return state, state
-
-
-def test_a_backup_with_memory_begins_in_each_environment_where_it_takes_over() -> None:
-    shield = VectorShield(lambda x: np.full(len(x), -1.0), Counting(), lambda x: x, 0.5, num_envs=2)
-    actions = [
-        shield(np.array(dangers)).tolist()
-        for dangers in ([0.9, 0.0], [0.0, 0.0], [0.0, 0.9], [0.0, 0.0])
-    ]
-    assert actions == [[1, -1], [2, -1], [3, 1], [4, 2]]

@@ -15,7 +15,6 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 import mujoco
 from tests.shield.cars import labelled
 
-from pacbound.errors import InvalidTypeError
 from pacbound.shield import check_label
 from pacbound.shield.gym import RestorableMujoco
 from pacbound.shield.protocol import Restorable
@@ -69,18 +68,6 @@ def make_pole() -> RestorableMujoco:
     return RestorableMujoco(Pole(), has_fallen)
 
 
-def lean(observation: Any) -> float:
-    return 0.2
-
-
-def balance(observation: Any) -> float:
-    return float(np.clip(-3 * observation[0] - observation[1], -1, 1))
-
-
-def danger(observation: Any) -> float:
-    return float(min(1.0, abs(observation[0]) + 0.3 * abs(observation[1])))
-
-
 def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
     plain = make_pole()
     assert isinstance(plain, Restorable)
@@ -91,29 +78,6 @@ def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
     )
     assert told.is_stopped() is True
     assert told.surely_recoverable() is False
-
-
-@pytest.mark.slow
-def test_labels_of_a_simulated_robot_are_confirmed_by_replay() -> None:
-    options: dict[str, Any] = {"horizon": 60, "backup_steps": 40}
-    rollouts = labelled(
-        make_pole, lean, balance, danger, seeds=range(25), follow_through=True, **options
-    )
-    assert rollouts.unsafe.all()
-    assert not rollouts.lost.any()
-    assert rollouts.collided.all()
-    assert (rollouts.first_unrecoverable < rollouts.steps - 1).all(), (
-        "it is too late before it falls"
-    )
-    for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
-        assert check_label(
-            make_pole, lean, balance, seed=seed, first_unrecoverable=first, **options
-        )
-
-
-def test_what_does_not_run_on_mujoco_is_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="has no MjData"):
-        RestorableMujoco(gymnasium.make("CartPole-v1"), has_fallen)
 
 
 def make_by_name(name: str) -> RestorableMujoco:

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import gymnasium
@@ -15,12 +13,11 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from gymnasium.utils import EzPickle
 from tests.shield.cars import Car, brake, danger, labelled, rash
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield import Task, check_label, collect_rollouts, run_shielded
-from pacbound.shield.rollouts.world import World, difference
+from pacbound.errors import InvalidValueError
+from pacbound.shield import Task, collect_rollouts, run_shielded
+from pacbound.shield.rollouts.world import World
 
 collect = partial(labelled, seeds=range(60), horizon=40)
 WAYS = ("deepcopy", "replay")
@@ -62,24 +59,6 @@ def test_every_way_of_restoring_gives_the_same_forks_to_the_bit(restore: str) ->
         np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
 
 
-def test_labels_of_a_foreign_environment_are_confirmed_by_replay() -> None:
-    task = Task(
-        lambda: gymnasium.make("CartPole-v1"),
-        policy=lambda x: int(x[2] > 0),
-        backup=lambda x: int(x[2] + x[3] > 0),
-        horizon=25,
-        backup_steps=20,
-        unsafe=lambda env, info: abs(env.unwrapped.state[2]) > 0.2,
-        restore="deepcopy",
-    )
-    rollouts = labelled(task, seeds=range(30))
-    late = np.flatnonzero(rollouts.first_unrecoverable >= 0)
-    assert late.size
-    for place in late:
-        seed, step = rollouts.seed[place], rollouts.first_unrecoverable[place]
-        assert check_label(task, seed=seed, first_unrecoverable=step).ok
-
-
 @pytest.mark.parametrize("restore", WAYS)
 def test_wrappers_come_back_with_what_they_remember(restore: str) -> None:
     def make() -> Any:
@@ -92,34 +71,6 @@ def test_wrappers_come_back_with_what_they_remember(restore: str) -> None:
     # A car that repeats actions on its own does not stand still because its engine does.
     assert not World(make(), restore=restore, unsafe="crashed").knows_standstill
     assert World(Foreign(), restore=restore, unsafe="crashed").knows_standstill
-
-
-class MadeAnew(Foreign, EzPickle):
-    """A copy of it, as Python makes one, is a new environment, as for those of MuJoCo."""
-
-    def __init__(self) -> None:
-        EzPickle.__init__(self)
-        super().__init__()
-
-
-def test_a_copy_is_one_where_pickle_would_make_a_new_environment() -> None:
-    other = collect(MadeAnew, rash, brake, danger, restore="deepcopy", unsafe="crashed")
-    assert other.unsafe.tolist() == collect(partial(Car, 0.2), rash, brake, danger).unsafe.tolist()
-
-
-class Locked(Foreign):
-    """A car that holds what cannot be copied."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lock = Lock()
-
-
-def test_what_cannot_be_copied_is_referred_to_replay() -> None:
-    foreign = partial(collect, Locked, rash, brake, danger, unsafe="crashed")
-    with pytest.raises(InvalidTypeError, match=r'cannot be copied \(TypeError.*restore="replay"'):
-        foreign(restore="deepcopy")
-    assert len(foreign(restore="replay")) == 60
 
 
 class Shared(gymnasium.Env[Any, Any]):
@@ -178,68 +129,10 @@ def test_a_replay_that_leads_elsewhere_is_refused_each_time() -> None:
         world.step(1.0)
 
 
-def test_a_replay_repeats_the_noise_it_was_given() -> None:
-    world = World(Foreign(), restore="replay", unsafe="crashed")
-    world.reset(0)
-    world.set_noise(np.random.SeedSequence(5))
-    world.step(1)
-    saved = world.save()
-    first = [world.step(-1).observation.tolist() for _ in range(4)]
-    with world.excursion(saved):
-        assert [world.step(-1).observation.tolist() for _ in range(4)] == first
-
-
 @pytest.mark.parametrize("unsafe", ["crash", lambda env, info: info["crash"], lambda *_: None])
 def test_silence_after_a_step_is_not_safety(unsafe: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"unsafe gives no answer.*'success', 'crashed'"):
         collect(Foreign, rash, brake, danger, restore="replay", unsafe=unsafe)
-
-
-def test_bad_ways_are_named() -> None:
-    with pytest.raises(InvalidValueError, match="restore='copy': expected 'own', 'deepcopy'"):
-        Task(Foreign, rash, brake, horizon=9, restore="copy")
-    with pytest.raises(InvalidTypeError, match=r"unsafe.*a key of info, or a function"):
-        Task(Foreign, rash, brake, horizon=9, unsafe=0)  # type: ignore[arg-type]
-
-
-def test_a_shield_drives_where_nothing_can_be_restored() -> None:
-    task = Task(Foreign, rash, brake, danger, horizon=40, unsafe="crashed")
-    driven = run_shielded(task, certificate_or_thresholds=[0.25, np.inf], seeds=range(60))
-    own = Task(partial(Car, slip=0.2), rash, brake, danger, horizon=40)
-    same = run_shielded(own, certificate_or_thresholds=[0.25, np.inf], seeds=range(60))
-    assert driven.unsafe.tolist() == same.unsafe.tolist()
-
-
-def test_a_folder_and_a_certificate_know_what_was_called_unsafe(tmp_path: Path) -> None:
-    foreign = partial(collect, Foreign, rash, brake, danger, restore="deepcopy", folder=tmp_path)
-    rollouts = foreign(unsafe="crashed")
-    assert rollouts.about["unsafe"].startswith("crashed ")
-    with pytest.raises(InvalidValueError, match="unsafe"):
-        foreign(unsafe=lambda env, info: False)
-
-
-def test_the_largest_difference_is_found_in_any_kind_of_observation() -> None:
-    one, other = {"a": np.array([1, 2]), "b": True}, {"a": np.array([1, 5]), "b": False}
-    assert str(difference(one, other)) == "a[1] is 5 instead of 2 (3 apart)"
-    assert str(difference(np.array([[0.0, np.nan]]), np.array([[np.nan, np.nan]]))) == (
-        "observation[0, 0] is nan instead of 0 (inf apart)"
-    )
-    assert difference(np.array([np.nan]), np.array([np.nan])) is None
-    assert "it has the parts ['b'] instead of ['a']" in str(difference({"a": 1}, {"b": 1}))
-    assert "float32 of shape (1,)" in str(difference(np.zeros(1), np.zeros(1, np.float32)))
-    assert "instead of" in str(difference("left", "wrong"))
-
-
-class Served(Foreign):
-    """A car that ends its server when a copy of it ends, as a client of PyBullet does."""
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        raise RuntimeError("Not connected to physics server.")
-
-
-def test_an_error_in_a_copy_says_that_it_may_be_the_copy() -> None:
-    with pytest.raises(InvalidValueError, match=r'RuntimeError: Not connected.*restore="replay"'):
-        collect(Served, rash, brake, danger, unsafe="crashed", restore="deepcopy")
 
 
 class Remembers:

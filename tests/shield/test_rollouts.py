@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -153,15 +152,6 @@ def test_streams_differ_by_role_and_step_and_from_that_of_the_reset() -> None:
     assert len(set(drawn)) == len(drawn)
 
 
-def test_following_through_changes_no_label_and_shows_what_happens() -> None:
-    short = collect(Car, rash, brake, danger, seeds=range(300))
-    long = collect(Car, rash, brake, danger, seeds=range(300), follow_through=True)
-    assert same(short, long, but=("steps", "success", "collided"))
-    assert (long.steps >= short.steps).all()
-    assert long.collided[long.unsafe].mean() > 0.9
-    assert not long.collided[~long.unsafe].any()
-
-
 class Straight(Car):
     """A car that starts at speed 3 with a gap that its seed decides."""
 
@@ -193,40 +183,6 @@ def test_a_start_from_which_the_backup_fails_is_lost_and_one_that_fails_a_step_l
     assert rollouts.lost.tolist() == [True, False]
     assert rollouts.unsafe.tolist() == [True, True]
     assert rollouts.score.tolist() == [-np.inf, danger((3, 3))]
-
-
-def test_a_start_that_is_unsafe_is_lost_even_at_standstill() -> None:
-    class Wrecked(Car):
-        def reset(
-            self, *, seed: int | None = None, options: dict[str, Any] | None = None
-        ) -> tuple[Any, dict[str, Any]]:
-            super().reset(seed=seed)
-            self.speed, self.unsafe = 0, seed == 1
-            return self._look(), {}
-
-    rollouts = collect(Wrecked, rash, brake, danger, seeds=range(2))
-    assert rollouts.lost.tolist() == [False, True]
-    assert rollouts.collided[1]
-
-
-def test_not_at_standstill_in_time_counts_as_unsafe() -> None:
-    assert not labelled(
-        Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=3
-    ).unsafe[0]
-    assert labelled(Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=2).lost[0]
-
-
-def test_without_a_notion_of_standstill_the_backup_must_stay_safe_for_all_of_its_steps() -> None:
-    class Restless(Straight):
-        is_stopped = None  # type: ignore[assignment]
-
-    options: dict[str, Any] = {"seeds": [10], "horizon": 1}
-    assert not labelled(Restless, coast, coast, danger, backup_steps=2, **options).unsafe[0]
-    assert (
-        labelled(Restless, coast, coast, danger, backup_steps=3, **options).first_unrecoverable[0]
-        == 0
-    )
-    assert labelled(Restless, coast, coast, danger, backup_steps=4, **options).lost[0]
 
 
 class Finishing(Straight):
@@ -302,14 +258,6 @@ def test_a_danger_that_raises_has_not_fired_and_no_threshold_saves_a_rollout_wit
     assert rollouts.tally().rows == 300
 
 
-def test_without_a_danger_model_labels_are_the_same_and_scores_are_not_there() -> None:
-    rollouts = collect(Car, rash, brake, None, seeds=range(100))
-    assert same(
-        rollouts, collect(Car, rash, brake, danger, seeds=range(100)), but=("score", "final_score")
-    )
-    assert np.isnan(rollouts.score[~rollouts.lost]).all()
-
-
 class Forgetful:
     """A policy with a memory: it acts by what it saw one step before. It predicts as
     stable-baselines3 does."""
@@ -356,43 +304,3 @@ def test_random_policies_backups_and_dangers_follow_from_the_seed() -> None:
         assert check_label(
             slippery, *parts[:2], seed=int(row), first_unrecoverable=first, horizon=HORIZON
         )
-
-
-def test_wrappers_may_stand_between_and_environments_may_be_named_or_given_options() -> None:
-    def wrapped() -> Any:
-        return gymnasium.wrappers.TransformObservation(Car(), lambda seen: seen[::-1], None)
-
-    def swapped(answer: Any) -> Any:
-        return lambda observation: answer(observation[::-1])
-
-    plain = collect(Car, rash, brake, danger, seeds=range(100))
-    assert same(plain, collect(wrapped, swapped(rash), brake, swapped(danger), seeds=range(100)))
-    maker: Any = Car
-    gymnasium.register("tests/Car-v0", maker, max_episode_steps=3)
-    try:
-        assert same(plain, collect("tests/Car-v0", rash, brake, danger, seeds=range(100)))
-        named = collect(
-            "tests/Car-v0",
-            rash,
-            brake,
-            danger,
-            seeds=range(100),
-            environment_options={"slip": 0.1},
-        )
-    finally:
-        gymnasium.registry.pop("tests/Car-v0")
-    assert same(named, collect(slippery, rash, brake, danger, seeds=range(100)))
-
-
-def test_success_is_a_key_or_a_function() -> None:
-    plain = collect(Car, rash, brake, danger, seeds=range(60))
-    other = collect(
-        Car,
-        rash,
-        brake,
-        danger,
-        seeds=range(60),
-        success=lambda env, info: env.gap == 1 and info["success"],
-    )
-    assert 0 < other.success.sum() < plain.success.sum()
-    assert not collect(Car, rash, brake, danger, seeds=range(60), success="arrived").success.any()

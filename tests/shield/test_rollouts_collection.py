@@ -57,13 +57,6 @@ def test_rows_are_the_same_to_the_bit_in_one_process_and_in_two(
     assert same(plain, Rollouts.load(tmp_path))
 
 
-def test_a_row_follows_from_its_seed_whatever_else_is_run(plain: Rollouts) -> None:
-    seeds = np.random.default_rng(0).permutation(200)[:50]
-    some = collect(seeds=seeds)
-    for name, column in some.columns.items():
-        np.testing.assert_array_equal(column, plain.columns[name][seeds])
-
-
 def in_parts(way: Any, folder: Path, environment: Any, **options: Any) -> Any:
     """What a folder keeps in 40 parts: labels and their frames, forks, or shielded rollouts."""
     options |= {"folder": folder, "chunk": 5, "seeds": range(200), "horizon": 40}
@@ -127,54 +120,6 @@ def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
         assert kept.tobytes() == expected.tobytes()
 
 
-BUSY = """
-import os, sys, time
-from pathlib import Path
-import joblib
-from tests.shield.cars import Car, brake, danger, rash
-from pacbound.shield import collect_rollouts
-
-parent = os.getpid()
-
-class Busy(Car):
-    def step(self, action):
-        if os.getpid() != parent:
-            (Path(sys.argv[1]) / f"beat-{os.getpid()}").touch()
-            time.sleep(0.05)
-        return super().step(action)
-
-with joblib.parallel_config(backend=sys.argv[2]):
-    collect_rollouts(Busy, rash, brake, danger, horizon=40, seeds=range(4000), chunk=1000, n_jobs=2)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not say that a parent is gone")
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
-def test_workers_end_with_the_parent_that_is_killed(tmp_path: Path, backend: str) -> None:
-    command = BUSY.replace("sys.argv[1]", repr(str(tmp_path))).replace("sys.argv[2]", repr(backend))
-    child = subprocess.Popen([sys.executable, "-c", command], cwd=ROOT)
-    deadline = time.monotonic() + 120
-    while len(list(tmp_path.glob("beat-*"))) < 2:
-        assert child.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    child.kill()
-    child.wait()
-    deadline = time.monotonic() + 120
-    before: dict[str, int] = {}
-    now = _beats(tmp_path)
-    while before != now:
-        assert time.monotonic() < deadline
-        time.sleep(2)
-        before, now = now, _beats(tmp_path)
-
-
-def _beats(folder: Path) -> dict[str, int]:
-    """When each worker took its last step."""
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob("beat-*")}
-
-
 def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(
     plain: Rollouts, tmp_path: Path
 ) -> None:
@@ -186,25 +131,6 @@ def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(
         collect(seeds=range(200), chunk=20, folder=tmp_path, progress=interrupt)
     assert len(list(tmp_path.glob("part-*.npz"))) == 5
     assert same(plain, collect(seeds=range(200), chunk=20, folder=tmp_path))
-
-
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 cut short", None])
-def test_a_part_that_cannot_be_read_is_made_again(
-    plain: Rollouts, tmp_path: Path, damage: bytes | None
-) -> None:
-    collect(seeds=range(200), chunk=50, folder=tmp_path)
-    part = tmp_path / "part-000002.npz"
-    whole = part.read_bytes()
-    part.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
-    with pytest.raises(
-        InvalidValueError, match=r"part-000002\.npz cannot be read.*Resume the collection"
-    ):
-        Rollouts.load(tmp_path)
-    assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path))
-    assert part.read_bytes() == whole
-    assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path)), (
-        "a complete collection is only read"
-    )
 
 
 @pytest.mark.parametrize(
@@ -244,51 +170,6 @@ def test_another_policy_or_environment_is_another_plan(tmp_path: Path) -> None:
             labelled(
                 environment, policy, brake, danger, horizon=40, seeds=range(10), folder=tmp_path
             )
-
-
-def test_environments_with_other_options_are_other_plans(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"horizon": 40, "seeds": range(10)}
-    labelled(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
-    labelled(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
-    with pytest.raises(
-        InvalidValueError,
-        match=r"environment was .partial\(Car, 0\.1\) \w+. and is .partial\(Car, slip=0\.2\) \w+.",
-    ):
-        labelled(partial(Car, slip=0.2), rash, brake, danger, folder=tmp_path / "a", **options)
-    labelled(
-        Car,
-        rash,
-        brake,
-        danger,
-        folder=tmp_path / "b",
-        environment_options={"slip": 0.1},
-        **options,
-    )
-    with pytest.raises(InvalidValueError, match="environment_options was"):
-        labelled(
-            Car,
-            rash,
-            brake,
-            danger,
-            folder=tmp_path / "b",
-            environment_options={"slip": 0.2},
-            **options,
-        )
-
-
-def test_parts_of_other_chunks_are_made_again(plain: Rollouts, tmp_path: Path) -> None:
-    collect(seeds=range(200), chunk=110, folder=tmp_path)
-    assert same(plain, collect(seeds=range(200), chunk=150, folder=tmp_path)), (
-        "two parts again, but not the same ones"
-    )
-
-
-def test_parts_without_a_plan_are_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "part-000000.npz").write_bytes(b"something else")
-    with pytest.raises(InvalidValueError, match=r"no plan\.json"):
-        collect(seeds=range(10), folder=tmp_path)
-    with pytest.raises(InvalidValueError, match=r"no plan\.json"):
-        Frames.load(tmp_path)
 
 
 class Crashing(Car):

@@ -3,7 +3,6 @@ seeds that decide nothing."""
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from functools import partial
 from typing import Any
@@ -16,17 +15,10 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 
 from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, labelled, rash
 
-from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
-from pacbound.shield.protocol import Restorable
-from pacbound.shield.rollouts.world import World
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield import Rollouts, collect_rollouts
 
 collect = partial(labelled, seeds=range(10), horizon=40)
-
-
-def test_the_protocol_is_that_of_the_methods() -> None:
-    assert isinstance(Car(), Restorable)
-    assert not isinstance(gymnasium.make("CartPole-v1").unwrapped, Restorable)
 
 
 @pytest.mark.parametrize("missing", ["save_state", "restore_state", "is_unsafe"])
@@ -79,33 +71,6 @@ def test_a_state_that_is_not_fully_restored_is_found_out() -> None:
         collect(Worn, rash, brake, danger)
     with pytest.raises(InvalidValueError, match="a wrapper may remember something"):
         collect(Stacked, latest(rash), brake, latest(danger))
-
-
-class Ageing(Car):
-    """A car that gives up after a hundred steps, and does not count them in its state: simulated
-    ones make it give up early."""
-
-    age = 0
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self.age = 0
-        super().reset(seed=seed)
-        self.gap, self.speed = FARTHEST, 0
-        return self._look(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.age += 1
-        seen, reward, terminated, _, info = super().step(action)
-        return seen, reward, terminated, self.age >= 20, info
-
-
-def test_a_state_that_only_the_backup_disturbs_is_found_out() -> None:
-    with pytest.raises(InvalidValueError, match="may count its steps"):
-        collect(Ageing, lambda observation: 1 if observation[1] < 2 else 0, brake, danger)
-    with pytest.raises(InvalidValueError, match=r"After restore_state\(\)"):
-        collect(lambda: gymnasium.wrappers.StickyAction(Ready(), 0.5), rash, brake, danger)
 
 
 class Ready(Car):
@@ -163,16 +128,6 @@ def test_a_clearance_that_is_wrong_now_and_then_ends_the_whole_collection(n_jobs
         collect(*parts, seeds=seeds, n_jobs=n_jobs)
 
 
-def test_the_last_trusted_state_of_a_rollout_is_checked_however_small_the_share() -> None:
-    seeds = [QUIET[0], *(seed for seed in range(250) if seed != QUIET[0])]
-    with pytest.raises(InvalidValueError, match="seed") as first:
-        collect(Overconfident, rash, brake, danger, seeds=seeds, check_clearance=1e-12)
-    step, seed = [int(word) for word in str(first.value).split() if word.isdigit()]
-    assert not check_label(
-        Overconfident, rash, brake, seed=seed, first_unrecoverable=step, horizon=40
-    ).safe_at
-
-
 def test_a_sound_clearance_is_checked_in_a_share_of_its_states_and_changes_nothing() -> None:
     def collected(share: float) -> Rollouts:
         return collect(
@@ -188,47 +143,6 @@ def test_a_sound_clearance_is_checked_in_a_share_of_its_states_and_changes_nothi
     for name, column in none.columns.items():
         if name != "checked":
             assert column.tobytes() == some.columns[name].tobytes() == every.columns[name].tobytes()
-
-
-class Late(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Actions arrive two steps late; what is on its way is part of the state."""
-
-    def reset(self, **options: Any) -> Any:
-        self.coming: list[Any] = [0, 0]
-        return self.env.reset(**options)
-
-    def step(self, action: Any) -> Any:
-        arriving, *self.coming = [*self.coming, action]
-        return self.env.step(arriving)
-
-    def save_state(self) -> Any:
-        return self.env.save_state(), list(self.coming)  # type: ignore[attr-defined]
-
-    def restore_state(self, state: Any) -> None:
-        self.env.restore_state(state[0])  # type: ignore[attr-defined]
-        self.coming = list(state[1])
-
-
-def test_what_a_layer_beneath_promises_is_not_believed_of_a_wrapper_with_a_state_of_its_own() -> (
-    None
-):
-    world = World(Late(CarWithClearance()))
-    world.reset(0)
-    assert not world.knows_standstill
-    assert not world.surely_recoverable()
-    believed = collect(
-        lambda: Late(CarWithClearance()), rash, brake, danger, seeds=range(60), backup_steps=60
-    )
-    simulated = collect(
-        lambda: Late(CarWithClearance()),
-        rash,
-        brake,
-        danger,
-        seeds=range(60),
-        backup_steps=60,
-        trust_clearance=False,
-    )
-    assert believed.first_unrecoverable.tolist() == simulated.first_unrecoverable.tolist()
 
 
 def test_a_danger_with_memory_or_that_changes_what_it_sees_is_found_out() -> None:
@@ -280,18 +194,6 @@ def test_a_danger_model_that_never_gives_a_danger_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrapper", "message"),
-    [
-        (partial(gymnasium.wrappers.TimeLimit, max_episode_steps=10), "pass the limit as horizon"),
-        (gymnasium.wrappers.Autoreset, "would begin a new rollout within one"),
-    ],
-)
-def test_wrappers_that_count_or_reset_are_refused(wrapper: Any, message: str) -> None:
-    with pytest.raises(InvalidValueError, match=message):
-        collect(lambda: wrapper(Car()), rash, brake, danger)
-
-
-@pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
         ({"seeds": 100}, InvalidTypeError, r"such as range\(2000\)"),
@@ -333,40 +235,6 @@ def test_what_is_no_collection_is_refused(
             given.pop("danger"),
             **given,
         )
-
-
-def test_what_makes_nothing_is_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="make is of type int"):
-        PerRollout(3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidValueError, match="first_unrecoverable holds -1"):
-        check_label(Car, rash, brake, seed=0, first_unrecoverable=-1, horizon=40)
-
-
-@pytest.mark.parametrize("package", ["joblib", "gymnasium"])
-def test_without_a_package_the_command_that_installs_it_is_named(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import pacbound.shield
-
-    for name in [*sys.modules]:
-        if name.startswith("pacbound.shield."):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(vars(pacbound.shield), "run_shielded", raising=False)
-    with pytest.raises(
-        MissingDependencyError, match=rf"needs {package}.*pip install 'pacbound\[shield\]'"
-    ):
-        pacbound.shield.run_shielded()  # type: ignore[call-arg]
-
-
-def test_names_that_are_not_there_are_attribute_errors_and_all_others_are_listed() -> None:
-    import pacbound.shield
-
-    assert set(pacbound.shield.__all__) <= set(dir(pacbound.shield))
-    assert pacbound.shield.__all__ == sorted(pacbound.shield.__all__)
-    assert pacbound.shield.Rollouts is Rollouts
-    with pytest.raises(AttributeError, match="no_such_name"):
-        _ = pacbound.shield.no_such_name  # type: ignore[attr-defined]
 
 
 class Filter:

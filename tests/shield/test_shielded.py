@@ -24,18 +24,11 @@ from tests.shield.cars import (
     slippery,
 )
 
-from pacbound import certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield import PerRollout, ShieldedRollouts, run_shielded
+from pacbound.shield import ShieldedRollouts, run_shielded
 
 run = partial(run_shielded, horizon=40)
 THRESHOLDS = [0.0, 0.5, 0.875, 1.0, np.inf]
-
-
-def same(one: ShieldedRollouts, other: ShieldedRollouts) -> bool:
-    return all(
-        column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items()
-    )
 
 
 @pytest.mark.slow
@@ -68,21 +61,6 @@ def test_on_a_slippery_road_shielded_and_missed_rollouts_are_as_common_as_the_ex
             binomtest(int((plain.unsafe & (plain.score < threshold)).sum()), 2000, missed).pvalue
             > 1e-4
         )
-
-
-def test_the_policy_alone_never_brakes_and_a_refused_shield_always_does() -> None:
-    alone = run(Car, rash, brake, danger, np.inf, seeds=range(200))
-    plain = labelled(Car, rash, brake, danger, seeds=range(200), horizon=40, follow_through=True)
-    started = ~plain.lost
-    for name in ("success", "steps"):
-        np.testing.assert_array_equal(alone.columns[name][started], plain.columns[name][started])
-    np.testing.assert_array_equal(alone.unsafe[started], plain.collided[started])
-    assert (alone.fired_at == -1).all()
-    refused = certify_shield([0.5], [True], xi=0.01, delta=0.01)
-    braking = run(Car, rash, brake, danger, refused, seeds=range(200))
-    assert (braking.fired_at == 0).all()
-    np.testing.assert_array_equal(braking.unsafe, plain.lost)
-    assert not braking.success.any()
 
 
 def test_braking_goes_on_past_the_horizon_and_ends_at_standstill() -> None:
@@ -121,30 +99,6 @@ def test_a_goal_that_is_reached_by_a_crash_is_no_success() -> None:
     assert not (plain.collided & plain.success).any()
 
 
-def test_rows_do_not_depend_on_workers_chunks_or_a_folder(tmp_path: Path) -> None:
-    one = run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60))
-    assert same(
-        one, run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60), n_jobs=2, chunk=7)
-    )
-    assert same(
-        one, run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60), folder=tmp_path / "a")
-    )
-    assert same(one, ShieldedRollouts.load(tmp_path / "a"))
-    one.save(tmp_path / "a.csv")
-    assert same(one, ShieldedRollouts.load(tmp_path / "a.csv"))
-    with pytest.raises(InvalidValueError, match=r"thresholds was .* and is"):
-        run(slippery, rash, brake, danger, [0.5, 0.75], seeds=range(60), folder=tmp_path / "a")
-
-
-def test_random_policies_follow_from_the_seed() -> None:
-    def make(rng: np.random.Generator) -> Any:
-        return lambda seen: int(rng.integers(-1, 2))
-
-    once = run(slippery, PerRollout(make), brake, danger, 0.9, seeds=range(60))
-    again = run(slippery, PerRollout(make), brake, danger, 0.9, seeds=range(60), n_jobs=2, chunk=11)
-    assert same(once, again)
-
-
 def test_a_danger_model_that_fails_fires_the_shield() -> None:
     def doubtful(seen: Any) -> float:
         return np.nan if seen[1] >= 3 else 0.0
@@ -180,39 +134,6 @@ def test_what_is_no_threshold_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         run(Car, rash, brake, danger, thresholds, seeds=range(5))
-
-
-def test_a_threshold_that_was_not_run_and_a_missing_danger_model_are_refused() -> None:
-    shielded = run(Car, rash, brake, danger, 0.5, seeds=range(5))
-    assert len(shielded.at(0.5)) == 5
-    assert repr(shielded).startswith("ShieldedRollouts(5: ")
-    with pytest.raises(
-        InvalidValueError, match=r"No rollout has threshold 0\.25: expected one of 0\.5"
-    ):
-        shielded.at(0.25)
-    with pytest.raises(InvalidTypeError, match="danger is None"):
-        run(Car, rash, brake, None, 0.5, seeds=range(5))
-
-
-def test_thresholds_that_are_equal_are_run_once() -> None:
-    # So few rollouts are unsafe, and so many may be, that even missing all of them would do.
-    certified = certify_shield([0.5] * 500, [False] * 500, xi=0.1, delta=0.01)
-    assert certified.threshold == np.inf
-    tested = run(Car, rash, brake, danger, [certified, np.inf, 0.5, 0.5], seeds=range(20))
-    assert tested.threshold.tolist() == [np.inf, 0.5] * 20
-    assert len(tested.at(certified)) == len(tested.at(np.inf)) == 20
-
-
-def test_a_rollout_that_the_shield_stopped_is_no_success() -> None:
-    """`success` may be a state, such as being upright: it counts where the rollout ends."""
-    everywhere = run(
-        Car, rash, brake, danger, [0.25, np.inf], seeds=range(100), success=lambda env, info: True
-    )
-    stopped = everywhere.at(0.25)
-    assert (stopped.fired_at > 0).any()
-    assert not (stopped.success & (stopped.fired_at >= 0)).any()
-    alone = everywhere.at(np.inf)
-    np.testing.assert_array_equal(alone.success, ~alone.unsafe)
 
 
 def test_rollouts_at_one_threshold_are_certified_as_a_rate_of_that_shield(tmp_path: Path) -> None:

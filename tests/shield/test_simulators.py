@@ -3,7 +3,6 @@ its package is installed."""
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 from tests.shield.cars import labelled
 
 from pacbound import Shield
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidValueError
 from pacbound.shield import Task, VectorShield, run_shielded
 from pacbound.shield.gym import ShieldWrapper
 
@@ -88,15 +87,6 @@ def test_rollouts_of_a_model_follow_from_their_seeds(model: Any) -> None:
         labelled(pole(model.predict), seeds=range(6))
 
 
-def test_a_function_around_a_recurrent_model_is_refused_and_a_plain_one_is_not(model: Any) -> None:
-    shield = Shield(lambda seen: model.predict(seen, None), backup, lambda _: 0.0, 0.5)
-    if type(model).__name__ == "PPO":
-        assert shield(np.zeros(4)) in (0, 1)
-    else:
-        with pytest.raises(InvalidTypeError, match=r"Pass the model itself, or model\.predict"):
-            shield(np.zeros(4))
-
-
 def test_a_vector_shield_keeps_the_states_of_parallel_rollouts(model: Any) -> None:
     ask = partial(model.predict, deterministic=True)
     both = VectorShield(ask, saying_zero, lambda x: np.zeros(2), 0.5, num_envs=2)
@@ -122,21 +112,3 @@ def test_make_vec_env_puts_a_shield_around_every_environment() -> None:
     told = [envs.step(np.array([0, 1]))[3] for _ in range(20)]
     assert not any(info["shield_fired"] for info in told[0])
     assert all(info["shield_override"] for info in told[-1])
-
-
-def test_highway_env_is_restored_by_a_copy() -> None:
-    pytest.importorskip("highway_env")
-    task = Task(
-        "highway_env:highway-fast-v0",
-        policy=lambda seen: 3,
-        backup=lambda seen: 4,
-        danger=lambda seen: float(np.clip(1 - seen[1, 1], 0, 1)),
-        horizon=6,
-        backup_steps=3,
-        unsafe=lambda env, info: info["crashed"],
-        restore="deepcopy",
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        copied = labelled(task, seeds=range(2))
-    assert not copied.lost.any()

@@ -14,8 +14,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from pacbound import Tally, calibrate, certify_together, load_certificate
-from pacbound.claims.bundle import CertificateBundle
+from pacbound import Tally, calibrate
 from pacbound.errors import InvalidValueError
 from pacbound.tally.draws import digest_of_names
 from pacbound.tally.frames import keyed_rows
@@ -85,14 +84,6 @@ def test_the_same_names_have_the_same_digest_whatever_holds_them(tmp_path: Path,
     assert found == HELD["numbers"](tmp_path)
 
 
-@pytest.mark.parametrize("spelling", ["p{}", "0{}", "{}a"])
-def test_names_that_are_spelt_otherwise_have_another_digest(tmp_path: Path, spelling: str) -> None:
-    patient = [spelling.format(name) for name in PATIENT]
-    found, before = of_arrays(patient, COLUMNS["row"])(tmp_path), HELD["numbers"](tmp_path)
-    assert found["cluster"] != before["cluster"]
-    assert found["row_id"] == before["row_id"]
-
-
 def weighted(**names: Any) -> Any:
     weights = np.ones(ROWS)
     made = calibrate(
@@ -117,24 +108,6 @@ def test_parts_that_add_up_have_the_digest_of_the_whole(tmp_path: Path) -> None:
     parts[0].save(tmp_path / "t.json")
     total = Tally.load(tmp_path / "t.json") + parts[1]
     assert calibrate(data=total, delta=0.1).provenance.drawn_by == HELD["numbers"](tmp_path)
-
-
-def test_parts_with_row_ids_and_without_do_not_add() -> None:
-    first, second = part_of(PATIENT % 2 == 0), part_of(PATIENT % 2 == 1, row_ids=None)
-    with pytest.raises(InvalidValueError, match="with row_ids, or without"):
-        first + second
-
-
-def test_a_bundle_keeps_the_digest_of_each_claim(tmp_path: Path) -> None:
-    def claim(*, delta: float) -> Any:
-        return calibrate(data=part_of(np.arange(ROWS)), delta=delta)
-
-    certify_together({"one": claim}, delta=0.1).save(tmp_path / "b.json")
-    loaded = load_certificate(tmp_path / "b.json")
-    assert isinstance(loaded, CertificateBundle)
-    assert sorted(loaded.provenance.drawn_by) == ["one.cluster", "one.row_id"]
-    assert loaded.members["one"].provenance.drawn_by == HELD["numbers"](tmp_path)
-    assert loaded.verify()
 
 
 ENOUGH = 2**17

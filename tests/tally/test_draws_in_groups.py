@@ -16,13 +16,12 @@ from pacbound import (
     calibrate,
     certify_abstention,
     certify_cascade,
-    certify_precision,
     certify_recall,
     certify_replacement,
     load_certificate,
 )
 from pacbound import exact_verifier as exact
-from pacbound.errors import CertificateError, InvalidValueError, RepeatedSourceError
+from pacbound.errors import CertificateError, RepeatedSourceError
 
 RNG = np.random.default_rng(0)
 ROWS = 1000
@@ -98,15 +97,6 @@ def test_every_row_of_a_cluster_in_a_group_is_as_likely() -> None:
         assert min(bdtr(seen, 4000, share), 1 - bdtr(seen - 1, 4000, share)) > 1e-3
 
 
-def test_row_ids_draw_the_same_rows_in_any_order() -> None:
-    ids, order = np.arange(ROWS), RNG.permutation(ROWS)
-    for kind in ("calibration", "recall"):
-        one = Tally.count(kind, SCORE, RIGHT, row_ids=ids, **BY)
-        moved = {"clusters": PATIENT[order], "groups": SCANNER[order], "seed": 5}
-        again = Tally.count(kind, SCORE[order], RIGHT[order], row_ids=ids[order], **moved)
-        assert again == one
-
-
 def test_tallies_of_other_clusters_add_and_of_the_same_do_not() -> None:
     low = PATIENT < 60
     parts = [
@@ -121,17 +111,6 @@ def test_tallies_of_other_clusters_add_and_of_the_same_do_not() -> None:
     )
     with pytest.raises(RepeatedSourceError, match="clusters are in both tallies"):
         _ = parts[0] + parts[1] + again
-
-
-def test_own_thresholds_and_verdicts_share_delta_by_addition() -> None:
-    asked: dict[str, Any] = {"delta": 0.3, **BY}
-    recall = certify_recall(SCORE, RIGHT, target=0.5, group_thresholds="own", **asked)
-    patients = len(set(PATIENT[RIGHT & (SCANNER == "CT")].tolist()))
-    allowed = next(one["allowed"] for one in recall.values["tables"] if one["group"] == "CT")
-    assert bdtr(allowed, patients, 0.5) <= 0.1 < bdtr(allowed + 1, patients, 0.5)
-    common = certify_recall(SCORE, RIGHT, target=0.5, **asked)
-    allowed = next(one["allowed"] for one in common.values["tables"] if one["group"] == "CT")
-    assert bdtr(allowed, patients, 0.5) <= 0.3 < bdtr(allowed + 1, patients, 0.5)
 
 
 MADE: dict[str, Any] = {
@@ -190,22 +169,3 @@ def test_a_calibration_in_bins_of_clusters_is_not_at_the_level_of_independent_bi
     with pytest.raises(CertificateError, match="share delta by addition"):
         load_certificate(path)
     assert exact.check_document(json.loads(path.read_text())).wrong
-
-
-def test_an_answer_weighs_what_its_cluster_does_and_both_say_so() -> None:
-    made = certify_abstention(SCORE, RIGHT, xi=0.4, delta=0.1, clusters=PATIENT, seed=5)
-    first = made.summary().splitlines()[1]
-    assert "if each cluster counts once, answered or not, at most 40 of 100 answers" in first
-    assert "declare cluster_bound" in made.summary()
-    precision = certify_precision(SCORE, RIGHT, target=0.5, delta=0.1, **BY)
-    assert "if each cluster counts once in every group, flagged or not" in precision.summary()
-    asked: dict[str, Any] = {"xi": 0.4, "delta": 0.1, "cluster_bound": 30}
-    bound = certify_abstention(SCORE, RIGHT, clusters=PATIENT, seed=5, **asked)
-    assert "answered or not" not in bound.summary()
-
-
-def test_small_groups_of_a_cascade_are_not_left_out_by_clusters() -> None:
-    asked: dict[str, Any] = {"xi": 0.2, "delta": 0.1, "small_groups": "leave-out", **BY}
-    with pytest.raises(InvalidValueError, match="Declare cluster_bound"):
-        certify_cascade(SCORE, ANSWERS, LABEL, **asked)
-    assert certify_cascade(SCORE, ANSWERS, LABEL, cluster_bound=30, **asked).verify()

@@ -1,6 +1,5 @@
 """Every format, and every way to lay rows out in files, gives the integers of the arrays."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,14 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
-import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 from tests.tally.question_names import question_of
 from tests.tally.table_writers import WRITERS, Columns
 
 from pacbound import Tally
-from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import file_fingerprint
 from pacbound.tally.table import HISTOGRAM
 
@@ -178,28 +175,6 @@ def test_the_folders_of_a_partitioned_table_are_a_column(
     ) == USES["calibration"][1](columns)
 
 
-def test_a_column_of_the_file_goes_before_one_of_its_path(tmp_path: Path) -> None:
-    (tmp_path / "ok=false").mkdir()
-    (tmp_path / "ok=false" / "rows.csv").write_text("c,ok\n0.5,true\n")
-    assert Tally.count("calibration", data=tmp_path, confidence="c", correct="ok").totals == {
-        "wrong": 0,
-        "right": 1,
-    }
-
-
-def test_types_that_differ_between_files_are_each_read_as_they_are(tmp_path: Path) -> None:
-    """The first file is of float32, and a double of the second would move over the edge 0.15 if it
-    were read as one."""
-    edge = np.nextafter(0.15, 1)
-    pq.write_table(
-        pa.table({"c": np.array([0.5], np.float32), "ok": [True]}), tmp_path / "a.parquet"
-    )
-    pq.write_table(pa.table({"c": np.array([0.15, edge]), "ok": [1, 0]}), tmp_path / "b.parquet")
-    assert Tally.count("calibration", data=tmp_path, confidence="c", correct="ok") == Tally.count(
-        "calibration", confidence=[0.5, 0.15, edge], correct=[1, 1, 0]
-    )
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl", "feather", "npz"])
 def test_names_that_differ_in_case_or_look_like_sql_are_columns_like_others(
     tmp_path: Path, suffix: str
@@ -226,13 +201,6 @@ def test_names_that_differ_in_case_or_look_like_sql_are_columns_like_others(
         for flag, outcome in (("OK", "right"), ("ok", "wrong")):
             tally = Tally.count("calibration", data=path, confidence=name, correct=flag, n_bins=100)
             assert (tally.cells.tolist(), tally.totals[outcome]) == ([[place]], 4), (name, flag)
-
-
-def test_empty_parts_count_nothing_and_are_no_copies_of_each_other(tmp_path: Path) -> None:
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("c,ok\n")
-    (tmp_path / "c.csv").write_text("c,ok\n0.5,1\n")
-    assert Tally.count("calibration", data=tmp_path, confidence="c", correct="ok").rows == 1
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather"])
@@ -275,18 +243,6 @@ def test_types_that_hold_the_same_values_count_the_same(tmp_path: Path, suffix: 
             ), chosen.type
 
 
-def test_a_label_that_appears_late_in_json_lines_is_a_column(tmp_path: Path) -> None:
-    row, last = {"c": 0.5, "a": 1, "b": 1}, {"c": 0.5, "a": 1, "b": 2, "y": 2}
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, [*[row] * 1500, last])))
-    named: dict[str, Any] = {"confidence": ["c"], "prediction": ["a", "b"]}
-    assert (
-        Tally.count("cascade", data=tmp_path / "rows.jsonl", **named, label="y").totals["only_slow"]
-        == 1
-    )
-    with pytest.raises(InvalidValueError, match="has no column 'z'"):
-        Tally.count("cascade", data=tmp_path / "rows.jsonl", **named, label="z")
-
-
 @pytest.mark.parametrize(
     "ends",
     ["0.5,1\n\n0.6,0\n", " 0.5 ,\tYES\n0.6,\u00a0No", '"0.5","1"\n"0.6","0"', "0.5,1\n0.6,0"],
@@ -310,17 +266,6 @@ def test_lines_inside_of_quotes_are_no_rows_in_a_file_of_any_size(
     assert tally.totals == {"wrong": 5000, "right": 0}
 
 
-def test_a_memory_limit_that_is_too_small_says_so(folder: Path) -> None:
-    with pytest.raises(InvalidValueError, match="needs more memory than is allowed"):
-        Tally.count(
-            "calibration",
-            data=folder / "rows.parquet",
-            confidence="c",
-            correct="ok",
-            memory_limit="1KB",
-        )
-
-
 @pytest.mark.parametrize("name", WRITERS)
 def test_progress_rises_to_no_more_than_all(folder: Path, name: str) -> None:
     shares: list[float] = []
@@ -329,11 +274,6 @@ def test_progress_rises_to_no_more_than_all(folder: Path, name: str) -> None:
     )
     assert shares == sorted(shares)
     assert all(0 <= share <= 1 for share in shares)
-
-
-def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
-    with pytest.raises(InvalidTypeError, match="has no 'score': expected confidence, correct"):
-        Tally.count("calibration", data=folder / "rows.csv", score="c")
 
 
 def test_reading_installs_nothing_and_leaves_nothing(tmp_path: Path, folder: Path) -> None:

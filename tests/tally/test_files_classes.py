@@ -24,27 +24,6 @@ def written(folder: Path, suffix: str, **columns: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", TYPED)
-@pytest.mark.parametrize(
-    ("p", "q", "y"),
-    [
-        ([3.0], ["3.0"], ["3.0"]),
-        ([3], ["3"], ["3"]),
-        (["3"], [3], [3]),
-        ([3], [3], ["3"]),
-        (["3"], ["3"], [3]),
-    ],
-)
-def test_a_cascade_of_numbers_and_text_is_refused(
-    tmp_path: Path, suffix: str, p: Any, q: Any, y: Any
-) -> None:
-    with pytest.raises(
-        (InvalidTypeError, InvalidValueError),
-        match=rf"rows\.{suffix}: .*(names|text of digits) on the other",
-    ):
-        Tally.count("cascade", data=written(tmp_path, suffix, p=p, q=q, y=y), **CASCADE)
-
-
 ODD = [
     0.5,
     np.inf,
@@ -90,14 +69,6 @@ def test_whole_floats_and_integers_of_every_width_number_the_same_classes(
         "neither": 0,
         "unlabelled": 0,
     }
-
-
-def test_a_column_of_rows_is_no_class(tmp_path: Path) -> None:
-    path = written(tmp_path, "npz", p=[[1, 2]], q=[1], y=[1])
-    with pytest.raises(
-        InvalidValueError, match=r"p has shape \(1, 2\): expected one class per row"
-    ):
-        Tally.count("calibration", data=path, **CLASSES)
 
 
 @pytest.mark.parametrize("suffix", TYPED)

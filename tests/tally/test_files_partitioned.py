@@ -14,7 +14,6 @@ from pacbound.errors import InvalidValueError
 from pacbound.sources.engines.duckdb import NotPlainError
 
 CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
-GROUPS: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "g"}
 
 
 def write_csv(rows: list[dict[str, Any]], path: Path) -> None:
@@ -86,44 +85,3 @@ def test_nothing_in_the_path_is_no_class(
     path = table(tmp_path / folder / f"x.{suffix}", [{"c": 0.5, "p": "3"}])
     with pytest.raises(InvalidValueError, match=rf"y\[0\] is .*{said}"):
         Tally.count("calibration", data=path, **CLASSES)
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_a_group_in_the_path_is_one_with_spaces_around_it_or_without(
-    tmp_path: Path, suffix: str
-) -> None:
-    for folder, score in (("g=a", 0.1), ("g=a%20", 0.2), ("g=b", 0.3)):
-        table(tmp_path / "logs" / folder / f"x.{suffix}", [{"c": score, "ok": 1}])
-    assert Tally.count("calibration", data=tmp_path / "logs", **GROUPS) == Tally.count(
-        "calibration", confidence=[0.1, 0.2, 0.3], correct=[1, 1, 1], groups=["a", "a", "b"]
-    )
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_numbers_and_truth_values_in_the_path_are_those_that_the_text_stands_for(
-    tmp_path: Path, suffix: str
-) -> None:
-    path = table(tmp_path / "c=0.5" / "ok=yes" / f"x.{suffix}", [{"g": "a"}, {"g": "b"}])
-    assert Tally.count("calibration", data=path, **GROUPS) == Tally.count(
-        "calibration", confidence=[0.5, 0.5], correct=[1, 1], groups=["a", "b"]
-    )
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("suffix", WRITE)
-def test_a_name_that_the_path_has_twice_is_refused(tmp_path: Path, suffix: str) -> None:
-    path = table(tmp_path / "g=a" / "g=b" / f"x.{suffix}", [{"c": 0.5, "ok": 1}])
-    with pytest.raises(InvalidValueError, match="names 'g' twice"):
-        Tally.count("calibration", data=path, **GROUPS)
-
-
-@pytest.mark.usefixtures("way")
-def test_a_key_that_appears_late_in_json_lines_goes_before_the_path(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        *[{"c": 0.5, "ok": 1}] * 1000,
-        *[{"c": 0.5, "ok": 1, "g": "tue"}] * 5,
-    ]
-    with pytest.raises(InvalidValueError, match=r"g\[0\] is empty \(1000 such values\)"):
-        Tally.count("calibration", data=table(tmp_path / "g=mon" / "x.jsonl", rows), **GROUPS)

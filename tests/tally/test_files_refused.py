@@ -113,12 +113,6 @@ def test_nan_in_the_place_of_a_label_is_a_label_that_is_missing(
     assert (found.totals["agree"], found.totals["unlabelled"]) == (1, 1)
 
 
-def test_a_lone_array_has_no_columns_and_says_how_to_give_it_some(tmp_path: Path) -> None:
-    np.save(tmp_path / "rows.npy", np.zeros((3, 2)))
-    with pytest.raises(InvalidValueError, match=r"shape \(3, 2\), which have no names.*np\.savez"):
-        Tally.count("calibration", data=tmp_path / "rows.npy", confidence="c", correct="ok")
-
-
 @pytest.mark.parametrize(
     "line",
     ['{"c": 0.5, "ok": true', "[0.5, true]", "0.5", '{"c": 0.5, "c": 0.6, "ok": true}', "null"],
@@ -127,24 +121,6 @@ def test_a_line_that_is_no_object_with_each_key_once_is_refused(tmp_path: Path, 
     (tmp_path / "rows.jsonl").write_text(f'{{"c": 0.5, "ok": true}}\n{line}\n')
     with pytest.raises(InvalidValueError, match=r"rows\.jsonl"):
         Tally.count("calibration", data=tmp_path / "rows.jsonl", confidence="c", correct="ok")
-
-
-@pytest.mark.parametrize(
-    ("limit", "error"),
-    [("much", InvalidValueError), ("5", InvalidValueError), (5, InvalidTypeError)],
-)
-def test_a_memory_limit_that_is_no_amount_is_refused(
-    tmp_path: Path, limit: Any, error: type[Exception]
-) -> None:
-    np.savez(tmp_path / "rows.npz", c=[0.5], ok=[True])
-    with pytest.raises(error, match="not an amount of memory"):
-        Tally.count(
-            "calibration",
-            data=tmp_path / "rows.npz",
-            confidence="c",
-            correct="ok",
-            memory_limit=limit,
-        )
 
 
 def stored(text: bytes) -> bytearray:
@@ -169,18 +145,6 @@ def test_a_compressed_file_that_its_checksum_does_not_fit_is_refused(
         match=rf"{name} is damaged \(CRC check failed.*\)\. Write or copy it again",
     ):
         Tally.count("calibration", data=tmp_path / name, confidence="c", correct="ok")
-
-
-def test_a_compressed_file_of_several_members_is_counted_whole(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv.gz").write_bytes(
-        stored(b"c,ok\n0.1,1\n") + gzip.compress(b"") + gzip.compress(b"0.9,0\n0.9,0\n")
-    )
-    assert Tally.count(
-        "calibration", data=tmp_path / "rows.csv.gz", confidence="c", correct="ok"
-    ).totals == {
-        "wrong": 2,
-        "right": 1,
-    }
 
 
 def replaced(path: Path, text: str) -> None:
@@ -212,29 +176,3 @@ def test_a_file_that_changes_while_it_is_counted_is_refused(
     monkeypatch.setattr(counting, "_count_part", changing)
     with pytest.raises(InvalidValueError, match=r"rows\.csv changed while it was counted"):
         Tally.count("calibration", data=path, confidence="c", correct="ok")
-
-
-@pytest.mark.parametrize("suffix", ["csv", "npz"])
-def test_a_group_without_a_name_is_a_column_that_is_not_there(tmp_path: Path, suffix: str) -> None:
-    WRITERS[f"rows.{suffix}"](
-        {"c": np.array([0.5]), "ok": np.array([True])}, tmp_path / f"rows.{suffix}"
-    )
-    with pytest.raises(InvalidValueError, match="has no column ''"):
-        Tally.count(
-            "calibration", data=tmp_path / f"rows.{suffix}", confidence="c", correct="ok", groups=""
-        )
-
-
-@pytest.mark.parametrize("number", ["+-0", "+-1", " +-0.5", "0_1"])
-def test_a_number_that_only_duckdb_takes_for_one_is_refused(tmp_path: Path, number: str) -> None:
-    (tmp_path / "rows.csv").write_text(f"c,ok\n{number},1\n")
-    with pytest.raises(InvalidValueError, match=r"c\[0\] is '.*', which is not a number"):
-        Tally.count("calibration", data=tmp_path / "rows.csv", confidence="c", correct="ok")
-
-
-@pytest.mark.parametrize("columns", [1, 2])
-def test_scores_in_several_columns_are_refused(columns: int, tmp_path: Path) -> None:
-    path = tmp_path / "rows.npz"
-    np.savez(path, s=[0.1, 0.9, 0.8], u=[0, 1, 1], f=np.full((3, columns), 0.5))
-    with pytest.raises(InvalidValueError, match="expected one value per row"):
-        Tally.count("shield", data=path, score="f", unsafe="u")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,10 @@ from numpy.typing import NDArray
 
 from pacbound import (
     Tally,
-    certify_abstention,
     certify_cascade,
-    certify_false_alarms,
-    certify_recall,
-    certify_shield,
-    design_cascade,
 )
 from pacbound.documents import digest
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidValueError
 
 N = 600
 COLUMNS: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"}
@@ -94,16 +88,6 @@ def test_labels_are_judged_where_models_agree_if_some_are_missing() -> None:
         _tally(rows, np.where(differ, y, np.where(np.arange(N) % 5 == 0, 1 - y, np.nan)))
 
 
-def test_labels_only_where_models_differ_are_not_judged() -> None:
-    rows = _rows()
-    differ = rows["fast"] != rows["slow"]
-    wrong = np.where(differ, np.roll(rows["y"], 1), np.nan)
-    tally = _tally(rows, wrong)
-    assert tally.matches is not None
-    assert tally.matches.verdict(N) is None
-    assert not certify_cascade(data=tally, xi=0.05, delta=0.05).provenance.notes
-
-
 def test_too_few_labels_to_tell_are_noted_and_parts_are_judged_together() -> None:
     rows = _rows()
     rows["y"] = WRONG["inverted"](rows["y"])
@@ -153,50 +137,9 @@ def test_a_document_with_matches_that_no_rows_have_is_refused(change: Any) -> No
         Tally.from_dict(document)
 
 
-def test_unrelated_labels_goes_with_cascades_alone() -> None:
-    with pytest.raises(InvalidTypeError, match="unrelated_labels is about the slow model"):
-        Tally.count(
-            "calibration", confidence=[0.5], prediction=[1], label=[1], unrelated_labels=True
-        )
-    with pytest.raises(InvalidTypeError, match="is not True or False"):
-        _tally(_rows(), unrelated_labels="yes")
-
-
-def test_a_design_refuses_labels_of_other_rows() -> None:
-    rows = _rows()
-    given = (
-        np.column_stack([rows["c"], rows["c"]]),
-        np.column_stack([rows["fast"], rows["slow"]]),
-        np.roll(rows["y"], 1),
-    )
-    asked: dict[str, Any] = {"costs": [1, 9], "last": 1, "xi": 0.2, "delta": 0.1}
-    with pytest.raises(InvalidValueError, match="probably the labels of other rows"):
-        design_cascade(*given, **asked)
-    assert design_cascade(*given, **asked, unrelated_labels=True).certificate.n
-
-
 def test_a_slow_model_that_always_says_the_same_cannot_be_told_from_an_unrelated_one() -> None:
     rows = _rows()
     rows["slow"] = np.zeros(N, dtype=int)
     tally = _tally(rows, classes=[0, 1])
     assert tally.matches is not None
     assert tally.matches.verdict(N) == "too few to tell"
-
-
-def test_labels_of_other_rows_only_make_claims_about_one_column_more_careful() -> None:
-    """They are not refused there: a threshold never seems better than it is."""
-    rng = np.random.default_rng(3)
-    score = rng.random(2000)
-    positive = rng.random(2000) < score**2
-    other = rng.permutation(positive)
-    asked: Any = {"xi": 0.2, "delta": 0.05}
-    verbs: list[tuple[Callable[..., Any], int]] = [
-        (partial(certify_recall, target=0.9, delta=0.05), -1),
-        (partial(certify_shield, **asked), -1),
-        (partial(certify_false_alarms, **asked), 1),
-        (partial(certify_abstention, **asked), 1),
-    ]
-    for verb, careful in verbs:
-        right, wrong = verb(score, positive), verb(score, other)
-        assert right.certified
-        assert careful * wrong.threshold > careful * right.threshold

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    Monitor,
     Tally,
     calibrate,
     certify_abstention,
@@ -79,15 +78,6 @@ def test_every_source_counts_the_same(tmp_path: Path) -> None:
             certify_recall("s", "y", data=data, positive_class="Ill", **asked)
 
 
-def test_text_of_digits_and_numbers_are_the_classes_that_they_are() -> None:
-    asked: Any = {"target": 0.8, "delta": 0.1}
-    digits = np.where(FLAG, "1", "0")
-    plain = certify_recall(SCORE, FLAG, **asked).claim()
-    assert certify_recall(SCORE, digits, positive_class="1", **asked).claim() == plain
-    with pytest.raises(InvalidValueError, match="positive_class=1 is in no row"):
-        certify_recall(SCORE, digits, positive_class=1, **asked)
-
-
 def test_a_part_without_the_class_is_counted_if_all_classes_are_listed() -> None:
     well = np.full(300, "healthy")
     parts = {"score": SCORE[:300], "positive": well, "positive_class": "ill"}
@@ -113,51 +103,6 @@ def test_a_part_without_the_class_is_counted_if_all_classes_are_listed() -> None
 def test_a_class_that_is_missing_or_none_is_refused(labels: list[Any], said: str) -> None:
     with pytest.raises((InvalidTypeError, InvalidValueError), match=said):
         certify_recall(SCORE, labels, positive_class="ill", target=0.8, delta=0.1)
-
-
-@pytest.mark.parametrize("given", ["", ["ill"], 0.5])
-def test_what_cannot_be_a_class_is_refused(given: Any) -> None:
-    with pytest.raises((InvalidTypeError, InvalidValueError), match="positive_class"):
-        certify_recall(SCORE, LABEL, positive_class=given, target=0.8, delta=0.1)
-
-
-def test_it_is_refused_where_there_are_no_truth_values() -> None:
-    with pytest.raises(InvalidTypeError, match="there is none here"):
-        calibrate(SCORE, prediction=LABEL, label=LABEL, positive_class="ill", delta=0.1)
-
-
-def test_labels_that_came_back_are_classes_too(tmp_path: Path) -> None:
-    pl = pytest.importorskip("polars")
-    rows = pl.DataFrame({"s": SCORE, "pac_id": np.arange(600)})
-    answers = pl.DataFrame({"pac_id": np.arange(600)[::-1], "y": LABEL[::-1]})
-    for frame, name in ((rows, "rows.csv"), (answers, "answers.csv")):
-        frame.write_csv(tmp_path / name)
-    found = certify_recall(
-        "s",
-        "y",
-        data=tmp_path / "rows.csv",
-        answers=tmp_path / "answers.csv",
-        positive_class="ill",
-        target=0.8,
-        delta=0.1,
-    )
-    assert found.claim() == certify_recall(SCORE, FLAG, target=0.8, delta=0.1).claim()
-
-
-@pytest.mark.parametrize("kind", ["arrays", "frame"])
-def test_a_monitor_reads_the_same_labels(kind: str) -> None:
-    certificate = certify_recall(SCORE, FLAG, target=0.8, delta=0.1)
-    plain, by_class = (Monitor(certificate, delta=1e-3) for _ in range(2))
-    plain.update({"score": SCORE, "positive": FLAG})
-    if kind == "arrays":
-        by_class.update({"score": SCORE, "positive": LABEL, "positive_class": "ill"})
-    else:
-        pl = pytest.importorskip("polars")
-        frame = pl.DataFrame({"s": SCORE, "y": LABEL})
-        columns = {"score": "s", "positive": "y", "positive_class": "ill"}
-        by_class.update(frame, columns=columns)
-    assert by_class.seen == plain.seen
-    assert by_class.evidence == plain.evidence
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import PACCalibrator, top_label
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
@@ -64,20 +63,6 @@ def test_unseen_changes_nothing_where_every_class_has_a_column(scope: Any) -> No
     assert counts[0].sources == counts[1].sources
 
 
-def test_the_calibrator_takes_rows_without_a_column_in_parts() -> None:
-    labels = np.array([0, -1, 0] * 10)
-    whole = PACCalibrator(n_bins=2).fit(TABLE * 10, labels, unseen=True)
-    parts = PACCalibrator(n_bins=2)
-    for start in (0, 15):
-        parts.partial_fit((TABLE * 10)[start : start + 15], labels[start : start + 15], unseen=True)
-    assert whole.tally_ == parts.tally_
-    assert whole.certificate_.verify()
-    with pytest.raises(InvalidValueError, match="is -1"):
-        PACCalibrator().fit(TABLE, [0, -1, 0])
-    with pytest.raises(InvalidValueError, match="is -1"):
-        PACCalibrator().partial_fit(TABLE, [0, -1, 0])
-
-
 @pytest.mark.parametrize(
     "labels", [["cat", "dog", "cat"], [True, False, True], [0.5, 1.0, 0.0], [np.nan, 0, 1]]
 )
@@ -87,40 +72,3 @@ def test_labels_that_are_no_column_indices_are_refused(labels: Any) -> None:
         match=r"labels has dtype .*class indices 0 to 1.*PACClassifier",
     ):
         count_probabilities(TABLE, labels, grid=EqualWidthBins(2))
-
-
-def test_intervals_come_from_the_scope_that_was_counted() -> None:
-    calibrator = PACCalibrator(n_bins=2, scope="per-class").fit(TABLE, [0, 1, 1])
-    before = calibrator.predict_interval(TABLE)
-    calibrator.scope = "all-labels"
-    assert np.array_equal(calibrator.predict_interval(TABLE), before)
-    with pytest.raises(
-        InvalidValueError, match="probabilities has 3 classes, but 2 were calibrated"
-    ):
-        calibrator.predict_interval([[0.2, 0.3, 0.5]])
-
-
-@pytest.mark.parametrize("classes", [3, 70])
-@pytest.mark.parametrize("rows", [0, 1, 4_096, 30_000])
-def test_blocks_of_any_number_come_in_order(rows: int, classes: int) -> None:
-    table = np.random.default_rng(1).random((rows, classes), dtype=np.float32)
-    confidence, prediction = top_label(table)
-    assert np.array_equal(prediction, table.argmax(axis=1))
-    assert np.array_equal(confidence, table.max(axis=1, initial=0))
-
-
-def test_a_nan_far_down_a_wide_table_is_named_by_its_row() -> None:
-    table = np.full((30_000, 70), 0.01)
-    table[25_000, 69] = np.nan
-    with pytest.raises(InvalidValueError, match=r"confidence\[25000\] is nan"):
-        top_label(table)
-
-
-@pytest.mark.parametrize("scores", [[[0.2], [0.9]], np.ones((3, 1), dtype=np.float32)])
-def test_one_score_per_row_is_not_a_table_of_classes(scores: Any) -> None:
-    with pytest.raises(
-        InvalidValueError, match=r", 1\), one score per row: for a sigmoid pass \[1 - p, p\]"
-    ):
-        top_label(scores)
-    with pytest.raises(InvalidValueError, match="one score per row"):
-        PACCalibrator(delta=0.05).fit(scores, [0] * len(scores))

@@ -70,13 +70,6 @@ def test_clusters_of_arrays_and_files_of_a_run_each_are_looked_at(tmp_path: Path
         certify_shield(**NAMED, data=tmp_path, **ASKED)
 
 
-def test_rollouts_pass_and_so_do_several_of_a_scene() -> None:
-    whole = steps().groupby("run").agg(danger=("danger", "max"), collision=("collision", "max"))
-    whole["scene"] = np.arange(len(whole)) // 4
-    for options in by("scene"):
-        assert certify_shield(**NAMED, data=whole.reset_index(), **ASKED, **options).n
-
-
 def test_four_runs_or_a_likely_order_prove_nothing() -> None:
     four = steps(runs=4, crashing=1.0)
     assert certify_shield(**NAMED, data=four, **ASKED).n == len(four)
@@ -89,10 +82,3 @@ def test_four_runs_or_a_likely_order_prove_nothing() -> None:
         else:
             with pytest.raises(InvalidValueError, match="20 of its values"):
                 certify_shield(**NAMED, data=table, **ASKED)
-
-
-def test_where_no_row_is_unsafe_columns_that_repeat_are_asked_about() -> None:
-    safe = steps().assign(collision=False)
-    with pytest.warns(UserWarning, match="No row is unsafe, and values of run repeat"):
-        certify_shield(**NAMED, data=safe, **ASKED)
-    certify_shield(**NAMED, data=safe.drop(columns="run"), **ASKED)

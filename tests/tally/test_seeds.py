@@ -14,16 +14,12 @@ from pacbound import (
     Certificate,
     Tally,
     calibrate,
-    certify_abstention,
     certify_cascade,
-    certify_recall,
     certify_replacement,
     certify_sets,
-    design_cascade,
     exact_verifier,
     load_certificate,
 )
-from pacbound.claims.judge import certify_judge
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 RNG = np.random.default_rng(5)
@@ -91,15 +87,6 @@ def test_what_is_no_whole_number_is_no_seed(seed: Any) -> None:
         calibrate(**DRAWS["clusters"], seed=seed)
 
 
-def test_where_nothing_is_drawn_no_seed_is_asked_for_kept_or_printed() -> None:
-    made = calibrate(**PLAIN)
-    assert not seeds_of(made)
-    assert "eed" not in made.summary()
-    assert "seed" not in str(made.to_dict())
-    with pytest.raises(InvalidTypeError, match="nothing says by what"):
-        calibrate(**PLAIN, seed=1)
-
-
 def _truth(known: int, column: Any = LABEL) -> np.ndarray:
     found = np.asarray(column, dtype=float).copy()
     found[known:] = np.nan
@@ -136,11 +123,6 @@ def test_a_look_before_all_labels_are_there_needs_a_seed_and_the_message_gives_o
         look()
     seed = int(str(error.value).partition("Pass seed=")[2].split()[0])
     assert seeds_of(look(seed=seed)) == {seed}
-
-
-def test_a_claim_that_needs_no_label_needs_no_seed() -> None:
-    made = certify_cascade(SCORE, ANSWERS, xi=0.9, delta=0.05, claim="differ", clusters=PATIENT)
-    assert None not in seeds_of(made)
 
 
 def _of_every_cluster(tally: Tally) -> list[int]:
@@ -183,13 +165,6 @@ def test_an_arriving_grade_moves_no_drawn_row_and_no_coin() -> None:
     assert (whole.counts[known] == part.counts[known]).all()
 
 
-def test_a_row_that_stands_twice_is_drawn_twice_as_often() -> None:
-    clusters = np.repeat(np.arange(3000), 3)
-    wrong = np.tile([True, True, False], 3000)
-    tally = Tally.count("calibration", np.full(9000, 0.5), ~wrong, clusters=clusters, seed=6411)
-    assert abs(tally.totals["wrong"] - 2000) < 4 * np.sqrt(3000 * 2 / 9)
-
-
 def test_rows_with_ids_are_drawn_alike_in_any_order_by_the_seed_of_the_first_call() -> None:
     order = np.random.default_rng(1).permutation(ROWS)
     given: dict[str, Any] = {**DRAWS["both"], "row_ids": np.arange(ROWS)}
@@ -211,34 +186,3 @@ def test_tallies_counted_apart_have_seeds_of_their_own_and_add_if_one_was_passed
     first = half(0)
     whole = Tally.count("calibration", SCORE, RIGHT, clusters=PATIENT, seed=first.seed)
     assert first + half(1, seed=first.seed) == whole
-
-
-def test_all_claims_of_a_judge_are_about_one_draw() -> None:
-    verdict = np.where(RIGHT, "good", "bad")
-    bundle = certify_judge(verdict, quality=QUALITY[:, 0], confidence=SCORE, xi=0.9, delta=0.05)
-    assert len({seed for one in bundle.members.values() for seed in seeds_of(one)}) == 1
-
-
-def test_a_design_draws_its_fold_by_a_seed_of_its_own() -> None:
-    given: dict[str, Any] = {"costs": [1, 5], "xi": 0.9, "delta": 0.05, "unrelated_labels": True}
-    scores = np.column_stack([SCORE, SCORE])
-    made = design_cascade(scores, ANSWERS, LABEL, **given).certificate
-    other = design_cascade(scores, ANSWERS, LABEL, **given).certificate
-    assert made.declared is not None
-    assert other.declared is not None
-    assert made.declared.seed != other.declared.seed
-    again = design_cascade(scores, ANSWERS, LABEL, **given, seed=made.declared.seed).certificate
-    assert again.claim() == made.claim()
-    with pytest.raises(InvalidValueError, match=r"label them, and pass seed=\d+"):
-        design_cascade(scores, ANSWERS, _truth(10), **given)
-
-
-def test_a_recall_counts_its_rows_by_the_seed_that_it_keeps() -> None:
-    made = certify_recall(SCORE, RIGHT, target=0.1, delta=0.05, clusters=PATIENT)
-    assert made.draw is not None
-    again = certify_recall(
-        SCORE, RIGHT, target=0.1, delta=0.05, clusters=PATIENT, seed=made.draw.seed
-    )
-    assert again.claim() == made.claim()
-    graded = certify_abstention(SCORE, quality=QUALITY[:, 0], xi=0.9, delta=0.05)
-    assert None not in seeds_of(graded)

@@ -21,7 +21,7 @@ from pacbound.tally import EqualWidthBins, table
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.probabilities import count_probabilities
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.question import Judged, in_order
+from pacbound.tally.questions.question import Judged
 from pacbound.tally.table import CountTable
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
@@ -154,11 +154,6 @@ def test_rows_of_one_name_are_counted_once_for_every_question(question: str) -> 
             tally + again
 
 
-def test_small_batches_that_happen_to_be_equal_add() -> None:
-    one, other = (Tally.count("calibration", confidence=[1.0], correct=[True]) for _ in range(2))
-    assert (one + other).totals == {"wrong": 0, "right": 2}
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -170,39 +165,6 @@ def test_small_batches_that_happen_to_be_equal_add() -> None:
 def test_tallies_of_different_layout_do_not_add(other: Tally) -> None:
     with pytest.raises(InvalidValueError, match="layout"):
         Tally.count("calibration", confidence=[0.5], correct=[1]) + other
-
-
-def test_groups_are_known_by_their_text_and_ordered_by_their_value() -> None:
-    numbers = Tally.count("calibration", confidence=[0.5, 0.5], correct=[1, 0], groups=[10, 9])
-    text = Tally.count("calibration", confidence=[0.5, 0.5], correct=[1, 0], groups=["10", "9"])
-    assert numbers == text
-    assert numbers.groups == ("9", "10")
-
-
-def test_groups_with_more_digits_than_python_reads_as_a_number_are_ordered() -> None:
-    long = "1" + "0" * 5000
-    names = ["text", long, "٣", "0", "00", "-1", "10", long[:-1], "9", "007", "7", ""]
-    assert in_order(names) == (
-        "0",
-        "00",
-        "٣",
-        "007",
-        "7",
-        "9",
-        "10",
-        long[:-1],
-        long,
-        "",
-        "-1",
-        "text",
-    )
-    counted = Tally.count("calibration", confidence=[0.5, 0.5], correct=[1, 0], groups=[long, "9"])
-    assert Tally.from_dict(counted.to_dict()).groups == ("9", long)
-
-
-def test_adding_something_else_is_a_type_error() -> None:
-    with pytest.raises(TypeError):
-        Tally.count("calibration", confidence=[0.5], correct=[1]) + 1
 
 
 def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint() -> None:
@@ -270,28 +232,6 @@ def test_a_column_is_passed_once_by_its_place_or_by_its_name(
         Tally.count("calibration", *columns, **given)
 
 
-def test_columns_that_fit_no_use_are_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="Pass either correct"):
-        Tally.count("calibration", confidence=[0.5])
-
-
-@pytest.mark.parametrize("listed", [list, tuple, set, np.array])
-def test_classes_are_listed_by_whatever_can_be_walked_over(listed: Any) -> None:
-    rows: dict[str, Any] = {"confidence": [0.9, 0.8], "prediction": [1, 2], "label": [1, 3]}
-    assert Tally.count("calibration", **rows, classes=listed([1, 2, 3])).totals == {
-        "wrong": 1,
-        "right": 1,
-    }
-    with pytest.raises(InvalidValueError, match=r"prediction\[0\] is missing"):
-        Tally.count("calibration", **rows, missing=listed([1, 7]), unseen_labels=1.0)
-
-
-@pytest.mark.parametrize("said", [{"classes": np.array([0, 1])}, {"missing": 0}])
-def test_what_is_said_of_classes_is_refused_where_none_are_counted(said: Any) -> None:
-    with pytest.raises(InvalidTypeError, match="is about classes, and none are counted here"):
-        Tally.count("calibration", confidence=[0.9], correct=[True], **said)
-
-
 def test_a_tally_is_never_added_to_itself_however_alike_its_rows_are(tmp_path: Path) -> None:
     alike = Tally.count("calibration", confidence=[1.0] * 100, correct=[True] * 100)
     alike.save(tmp_path / "part.json")
@@ -329,38 +269,11 @@ def test_the_same_rows_with_more_labels_are_the_same_rows() -> None:
         few + all_
 
 
-@pytest.mark.parametrize(
-    "name", ["confidence", "correct", "prediction", "labels", "groups", "confidence high", ""]
-)
-@pytest.mark.parametrize("by_classes", [False, True])
-def test_a_group_may_have_the_name_of_anything_else_that_is_counted(
-    name: str, by_classes: bool
-) -> None:
-    right = np.array([True, True, False, False])
-    outcome = {"prediction": right, "label": [1] * 4} if by_classes else {"correct": right}
-    tally = Tally.count(
-        "calibration",
-        confidence=[0.9, 0.2, 0.9, 0.2],
-        groups={name: [True, False, True, True], "all": [True] * 4},
-        **outcome,
-    )
-    assert tally.groups == in_order(["all", name])
-    assert tally.dense().sum(axis=1).tolist() == [
-        [2, 2] if group == "all" else [2, 1] for group in tally.groups
-    ]
-
-
 def test_two_groups_of_one_text_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="names one group twice: 1, '1'"):
         Tally.count(
             "calibration", confidence=[0.9, 0.2], correct=[1, 0], groups={1: [1, 0], "1": [1, 1]}
         )
-
-
-@pytest.mark.parametrize("groups", [["\ud83d", "b"], {"\ud83d": [True, False]}])
-def test_half_a_character_names_no_group(groups: Any) -> None:
-    with pytest.raises(InvalidValueError, match=r"groups holds '\\ud83d', half a character"):
-        Tally.count("calibration", confidence=[0.5, 0.6], correct=[True, False], groups=groups)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

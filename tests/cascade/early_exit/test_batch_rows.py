@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict, UserDict, defaultdict
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbou
 import torch
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit import EarlyExitNetwork, count_macs, train_heads
+from pacbound.cascade.early_exit import EarlyExitNetwork
 from pacbound.cascade.early_exit.batches import device_of, moved, packed, row_count
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -112,11 +111,6 @@ def test_inference_on_several_tensors_equals_computing_every_exit_and_then_selec
     assert answers.labels.tolist() == table.prediction[np.arange(rows), exits].tolist()
 
 
-def test_the_middle_threshold_of_these_tests_uses_both_exits() -> None:
-    exits = masked_transformer().infer(sentences(64), [0.5]).exits
-    assert set(exits.tolist()) == {0, 1}
-
-
 def test_a_mask_stays_with_its_row_when_others_leave() -> None:
     """Padding that is not masked changes answers, so that a mask of another row would be seen."""
     network, batch = masked_transformer(), sentences(64)
@@ -142,53 +136,6 @@ def test_a_dictionary_has_its_labels_under_labels_and_the_network_does_not_see_t
     assert inside.label.tolist() == beside.label.tolist() == labels.tolist()
     assert seen == [{"ids", "mask"}] * 2
     assert network.exit_table([batch]).label is None
-
-
-def test_the_batches_of_a_loader_stay_as_they_are() -> None:
-    batch = sentences(4) | {"labels": torch.zeros(4, dtype=torch.int64)}
-    masked_transformer().exit_table([batch])
-    assert set(batch) == {"ids", "mask", "labels"}
-
-
-@pytest.mark.slow
-def test_heads_train_on_dictionaries() -> None:
-    network, batch = masked_transformer(), sentences(60)
-    labels = batch["ids"][:, 0] % CLASSES
-    descent = partial(torch.optim.Adam, lr=0.01)
-    losses = train_heads(network, [batch | {"labels": labels}], epochs=40, optimizer=descent)
-    assert all(run[-1] < 0.5 * run[0] for run in losses.values())
-
-
-def test_macs_are_counted_on_one_row_of_an_example() -> None:
-    network = masked_transformer()
-    one, many = (count_macs(network, example=sentences(rows)) for rows in (1, 9))
-    assert one.tolist() == many.tolist()
-    whole = count_macs(nn.Sequential(nn.Linear(4, 5)), (4,))
-    assert count_macs(nn.Sequential(nn.Linear(4, 5)), example=torch.ones(3, 4)) == whole == 20
-
-
-@pytest.mark.parametrize("arguments", [{}, {"input_shape": (4,), "example": torch.ones(1, 4)}])
-def test_macs_need_either_a_shape_or_an_example(arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidTypeError, match="expected one of them"):
-        count_macs(nn.Linear(4, 5), **arguments)
-
-
-def test_macs_need_a_row() -> None:
-    with pytest.raises(InvalidValueError, match="example has no rows"):
-        count_macs(nn.Linear(4, 5), example=torch.ones(0, 4))
-
-
-@pytest.mark.slow
-def test_the_parts_of_a_masked_transformer_export() -> None:
-    network, features = masked_transformer(), sentences(6)
-    rows = {0: torch.export.Dim("rows", min=2)}
-    for m, expected in enumerate(network(sentences(6))):
-        part = network.part(m)
-        shapes = (dict.fromkeys(features, rows),)
-        program = torch.export.export(part, (features,), dynamic_shapes=shapes).module()
-        features, logits = program(features)
-        torch.testing.assert_close(logits, expected)
-        features = {name: tensor.detach() for name, tensor in features.items()}
 
 
 class Pair(NamedTuple):
@@ -229,16 +176,6 @@ def test_packing_and_moving_keep_the_kind_of_a_batch(batch: Any) -> None:
     assert first.tolist() == [[4, 5], [0, 1]]
 
 
-def test_what_a_dictionary_has_besides_its_items_is_kept() -> None:
-    assert packed(Tokenized({"x": NUMBERS}, "page 7"), torch.tensor([1]), 3).source == "page 7"
-
-
-def test_a_part_of_a_batch_may_be_none() -> None:
-    pair = packed(Pair(NUMBERS, {"y": NUMBERS, "z": None}), torch.tensor([1]), 3)
-    assert pair.rest["z"] is None
-    assert pair.rest["y"].tolist() == [[2, 3]]
-
-
 @pytest.mark.parametrize(
     ("batch", "error", "message"),
     [
@@ -257,22 +194,3 @@ def test_what_is_no_batch_is_refused(batch: Any, error: type[Exception], message
     parts = nn.Identity(), nn.Identity()
     with pytest.raises(error, match=message):
         EarlyExitNetwork(parts, parts).eval().infer(batch, [0.5])
-
-
-class WithSharedPositions(nn.Module):
-    """Gives something that is not one thing for each row."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return x, torch.zeros(1, 4)
-
-
-class First(nn.Module):
-    def forward(self, batch: tuple[Tensor, Tensor]) -> Tensor:
-        return batch[0]
-
-
-def test_a_stage_that_gives_something_without_rows_is_refused_before_it_is_torn_apart() -> None:
-    network = EarlyExitNetwork([WithSharedPositions(), First()], [First(), nn.Identity()]).eval()
-    x = torch.tensor([[9.0, 0.0], [0.0, 0.1], [0.1, 0.0]])
-    with pytest.raises(InvalidValueError, match=r"a tensor of shape \(1, 4\) for 3 rows"):
-        network.infer(x, [0.9])

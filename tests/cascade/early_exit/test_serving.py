@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from torch import Tensor, nn
 
 from pacbound.cascade.early_exit import EarlyExitNetwork
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
-from pacbound.claims.certificate import load_certificate
 
 ROWS = 600
 
@@ -78,16 +76,6 @@ def test_a_table_made_in_half_precision_is_what_serves_in_it_to_the_bit(how: str
     assert table.confidence.dtype == np.float64
 
 
-def test_autocast_of_one_thread_does_not_reach_another() -> None:
-    network, x = served(), inputs()
-    exact = network.infer(x, [0.9]).confidences
-    with half(), ThreadPoolExecutor(1) as pool:
-        here = network.infer(x, [0.9]).confidences
-        there = pool.submit(network.infer, x, [0.9]).result().confidences
-    assert torch.equal(there, exact)
-    assert not torch.equal(here, exact)
-
-
 def test_threads_share_a_network_and_a_certificate() -> None:
     network, x = served(), inputs()
     certificate = certified(network, x)
@@ -98,27 +86,6 @@ def test_threads_share_a_network_and_a_certificate() -> None:
     for alone, beside in zip(one_by_one, side_by_side, strict=True):
         assert torch.equal(alone.exits, beside.exits)
         assert torch.equal(alone.confidences, beside.confidences)
-
-
-def test_the_path_of_a_certificate_is_read_again_only_when_the_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    network, x = served(), inputs()
-    first, path = certified(network, x), tmp_path / "exits.json"
-    first.save(path)
-    read: list[object] = []
-
-    def counting(given: Any) -> Any:
-        read.append(given)
-        return load_certificate(given)
-
-    monkeypatch.setattr("pacbound.claims.certificate.load_certificate", counting)
-    replies = [network.infer(x, path) for _ in range(3)]
-    assert torch.equal(replies[2].exits, network.infer(x, first).exits)
-    assert len(read) == 1
-    certify_cascade(np.ones(9), np.zeros((9, 2)), np.zeros(9), xi=0.01, delta=0.1).save(path)
-    assert set(network.infer(x, path).exits.tolist()) == {1}
-    assert len(read) == 2
 
 
 def counted(graphs: list[object]) -> Any:
@@ -146,13 +113,3 @@ def test_compiled_stages_answer_alike_and_are_not_compiled_for_every_number_of_r
         seen.append(len(graphs))
     assert seen[0] >= 4
     assert len(set(seen[1:])) == 1
-
-
-@pytest.mark.slow
-def test_compiling_layers_of_torch_in_place_compiles_nothing() -> None:
-    # As the page says: where this fails, a new torch does better, and the page can be shorter.
-    network, graphs = served(), list[object]()
-    for part in [*network.stages, *network.heads]:
-        part.compile(dynamic=True, backend=counted(graphs))
-    network.infer(inputs(), [0.9])
-    assert not graphs

@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from torch.utils.data import DataLoader, TensorDataset
 
 from pacbound.cascade.early_exit import EarlyExitNetwork, train_heads
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidValueError
 
 SGD = partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)
 ADAM = partial(torch.optim.Adam, lr=0.01)
@@ -143,35 +143,6 @@ def test_training_lowers_the_loss_of_every_exit_and_leaves_evaluation_mode() -> 
     assert all(each[-1] < each[0] for each in losses.values())
     assert not any(module.training for module in trained.modules())
     assert all(parameter.grad is None for parameter in trained.parameters())
-
-
-def test_frozen_stages_stay_frozen_when_the_slow_network_is_trained() -> None:
-    trained = network()
-    frozen = list(trained.stages[0].requires_grad_(requires_grad=False).parameters())
-    before = [parameter.clone() for parameter in frozen]
-    train_heads(trained, shuffled(), epochs=1, optimizer=SGD)
-    assert all(
-        torch.equal(parameter, value) for parameter, value in zip(frozen, before, strict=True)
-    )
-    assert not any(parameter.requires_grad for parameter in frozen)
-
-
-def test_progress_rises_to_one() -> None:
-    shares: list[float] = []
-    train_heads(network(), shuffled(), epochs=2, optimizer=SGD, progress=shares.append)
-    assert shares == sorted(shares)
-    assert len(shares) == 3 * 2 * 4
-    assert shares[-1] == 1.0
-
-
-def test_progress_of_a_loader_without_a_length_counts_epochs() -> None:
-    class Endless:
-        def __iter__(self) -> Iterator[Any]:
-            return iter(shuffled())
-
-    shares: list[float] = []
-    train_heads(network(), Endless(), epochs=2, optimizer=SGD, progress=shares.append)
-    assert shares == pytest.approx(np.arange(1, 7) / 6)
 
 
 class Killed(Exception):  # noqa: N818, RUF100
@@ -325,40 +296,6 @@ def test_a_checkpoint_holds_data_only(tmp_path: Path) -> None:
     assert list(state["losses"]) == [2, 1, 0]
 
 
-def test_a_setting_that_no_checkpoint_can_hold_fails_before_training(tmp_path: Path) -> None:
-    strange = partial(torch.optim.SGD, lr=np.float64(0.1))
-    shares: list[float] = []
-    with pytest.raises(InvalidValueError, match="is not a training checkpoint"):
-        train_heads(
-            network(),
-            shuffled(),
-            epochs=1,
-            optimizer=strange,
-            checkpoint=tmp_path / "run.pt",
-            progress=shares.append,
-        )
-    assert shares == []
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"epochs": 5},
-        {"optimizer": ADAM},
-        {"optimizer": partial(SGD, lr=0.2)},
-        {"train_slow": False},
-        {"schedule": COSINE},
-    ],
-)
-def test_a_checkpoint_of_another_training_is_refused(
-    change: dict[str, Any], tmp_path: Path
-) -> None:
-    settings: dict[str, Any] = {"epochs": 2, "optimizer": SGD, "checkpoint": tmp_path / "run.pt"}
-    train_heads(network(), shuffled(), **settings)
-    with pytest.raises(InvalidValueError, match="the checkpoint of another training"):
-        train_heads(network(), shuffled(), **settings | change)
-
-
 def test_a_checkpoint_of_another_network_is_refused(tmp_path: Path) -> None:
     train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "run.pt")
     other = EarlyExitNetwork(
@@ -375,101 +312,3 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content: bytes, tmp_pa
     with pytest.raises(InvalidValueError, match=r"run.pt is not a training checkpoint"):
         train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=file)
     assert file.read_bytes() == content
-
-
-def test_a_file_of_plain_weights_is_no_checkpoint(tmp_path: Path) -> None:
-    torch.save(network().state_dict(), tmp_path / "weights.pt")
-    with pytest.raises(InvalidValueError, match="is not a training checkpoint of this version"):
-        train_heads(
-            network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "weights.pt"
-        )
-
-
-def test_loaders_that_can_be_read_only_once_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="iterated over anew for each epoch"):
-        train_heads(network(), iter(list(shuffled())), epochs=2, optimizer=SGD)
-
-
-def test_batches_without_labels_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match=r"expected \(inputs, labels\)"):
-        train_heads(network(), [torch.zeros(5, 4)], epochs=1, optimizer=SGD)
-
-
-def test_a_loss_that_explodes_is_an_error() -> None:
-    with pytest.raises(InvalidValueError, match="lower the learning rate"):
-        train_heads(
-            network(),
-            [(torch.full((5, 4), torch.nan), torch.zeros(5, dtype=torch.int64))],
-            epochs=1,
-            optimizer=SGD,
-        )
-
-
-def test_heads_that_share_parameters_are_refused() -> None:
-    shared = nn.Linear(4, 4)
-    with pytest.raises(InvalidValueError, match="Head 1 shares parameters with head 0"):
-        train_heads(
-            EarlyExitNetwork([nn.Linear(4, 4), nn.ReLU()], [shared, shared]),
-            [],
-            epochs=1,
-            optimizer=SGD,
-        )
-    with pytest.raises(InvalidValueError, match="Head 0 shares parameters with the backbone"):
-        train_heads(
-            EarlyExitNetwork([shared, nn.ReLU()], [shared, nn.Linear(4, 4)]),
-            [],
-            epochs=1,
-            optimizer=SGD,
-        )
-
-
-def test_a_head_without_parameters_is_refused() -> None:
-    with pytest.raises(InvalidValueError, match="Exit 0 has no parameters to train"):
-        train_heads(
-            EarlyExitNetwork([nn.Linear(4, 3), nn.ReLU()], [nn.Identity(), nn.Linear(3, 3)]),
-            shuffled(),
-            epochs=1,
-            optimizer=SGD,
-        )
-
-
-@pytest.mark.parametrize("epochs", [0, -1])
-def test_a_number_of_epochs_below_one_is_refused(epochs: int) -> None:
-    with pytest.raises(InvalidValueError, match="epochs"):
-        train_heads(network(), shuffled(), epochs=epochs, optimizer=SGD)
-
-
-def test_heads_of_one_logit_are_not_trained() -> None:
-    stages, heads = [nn.Linear(2, 8), nn.ReLU()], [nn.Linear(8, 1), nn.Linear(8, 1)]
-    network = EarlyExitNetwork(stages, heads)
-    batch = torch.zeros(2, 2), torch.tensor([0, 0])
-    with pytest.raises(InvalidValueError, match="one score per row: for a sigmoid pass"):
-        train_heads(network, [batch], epochs=1, optimizer=torch.optim.Adam)
-
-
-def test_an_optimizer_that_is_made_already_is_refused_with_what_to_pass() -> None:
-    stages, heads = [nn.Linear(2, 8), nn.ReLU()], [nn.Linear(8, 2), nn.Linear(8, 2)]
-    network = EarlyExitNetwork(stages, heads)
-    made: Any = torch.optim.Adam(network.parameters())
-    batch = torch.zeros(2, 2), torch.tensor([0, 1])
-    strange: list[Any] = [made, 1e-3, None]
-    for optimizer in strange:
-        with pytest.raises(InvalidTypeError, match=r"partial\(torch\.optim\.Adam, lr=1e-3\)"):
-            train_heads(network, [batch], epochs=1, optimizer=optimizer)
-    with pytest.raises(InvalidTypeError, match="schedule is of type StepLR"):
-        train_heads(
-            network,
-            [batch],
-            epochs=1,
-            optimizer=torch.optim.Adam,
-            schedule=torch.optim.lr_scheduler.StepLR(made, 1),  # type: ignore[arg-type]
-        )
-    with pytest.raises(InvalidTypeError, match="optimizer gave a list"):
-        train_heads(network, [batch], epochs=1, optimizer=list)  # type: ignore[arg-type]
-
-
-def test_a_matrix_of_labels_is_refused_with_what_to_do() -> None:
-    x, y = rows().tensors
-    several = torch.nn.functional.one_hot(y, 3).float()
-    with pytest.raises(InvalidValueError, match=r"shape \(40, 3\).*train and certify a network"):
-        train_heads(network(), [(x, several)], epochs=1, optimizer=SGD)

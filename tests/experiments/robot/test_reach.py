@@ -4,7 +4,6 @@ simulation."""
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from experiments.robot.physics import TOLERANCE, braking_path
 
 from experiments.robot import IndoorNavigation, Obstacle, Room, brake
@@ -56,28 +55,6 @@ def test_what_is_surely_recoverable_brakes_safely_in_every_state_tried() -> None
     assert unsure_and_unsafe > 10
 
 
-@pytest.mark.parametrize("distance", [0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2, 1.5])
-def test_at_full_speed_it_is_sure_of_a_wall_only_where_there_is_room_to_stop(
-    distance: float,
-) -> None:
-    wall = Obstacle("wall", 10.05, 5.0, 0.5, (0.05, 5.0, 0.5))
-    env = IndoorNavigation()
-    # Full speed takes 1.2 m and some: the robot starts so far off that it is `distance` from the
-    # wall when it has it.
-    env.reset(
-        options={
-            "room": Room(
-                20.0, 10.0, (wall,), (10.0 - 0.22 - 2.2787 - distance, 5.0, 0.0), (1.0, 1.0)
-            )
-        }
-    )
-    for _ in range(25):
-        env.step(np.array([1.0, 0.0]))
-    sure = env.surely_recoverable()
-    assert sure == (distance >= 0.9)
-    assert brakes_safely(env) or not sure
-
-
 def test_the_simulated_robot_keeps_to_the_path_of_mechanics_well_within_the_tolerance() -> None:
     room = Room(
         100.0,
@@ -99,8 +76,3 @@ def test_the_simulated_robot_keeps_to_the_path_of_mechanics_well_within_the_tole
             env.step(brake())
             worst = max(worst, float(np.hypot(*(fine - env.pose[:2]).T).min()))
     assert worst < TOLERANCE / 4
-
-
-def test_a_robot_that_stands_stays_there() -> None:
-    path = braking_path((1.0, 2.0, 0.5), 0.0, 0.0)
-    assert (path == [1.0, 2.0]).all()

@@ -97,14 +97,3 @@ def test_a_score_that_is_not_plain_is_not_counted(bad: float | None) -> None:
     ):
         for engine in (frame, duckdb.from_arrow(frame.to_arrow())):
             assert count_plain_bins(engine, confidence="c", correct="ok", n_bins=20) is None
-
-
-@pytest.mark.parametrize("flags", [[True, None], [1, 0]])
-def test_flags_that_are_not_plain_are_not_counted(flags: list[object]) -> None:
-    frame = pl.DataFrame({"c": [0.5, 0.6], "ok": flags})
-    assert (
-        count_plain_bins(
-            duckdb.from_arrow(frame.to_arrow()), confidence="c", correct="ok", n_bins=20
-        )
-        is None
-    )
