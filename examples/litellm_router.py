@@ -29,19 +29,21 @@ import math
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import litellm
+import openai
 
 from pacbound.atomic_files import refuse_overwriting
-from pacbound.cascade import Answer, Asking, AsyncCascade
+from pacbound.cascade import Answer, AsyncCascade
 from pacbound.file_locks import taken
 
 Model = Callable[[int], Awaitable[Answer]]
-ASKING: dict[str, Any] = {"concurrency": 8, "retries": 3, "timeout": 60.0}
-"""Tries are counted here, and not by LiteLLM, too: `Asking` waits as long as a server says."""
+CONCURRENCY = 8
+"""How many rows are under way at once."""
+ASKING: dict[str, Any] = {"num_retries": 3, "timeout": 60.0}
+"""LiteLLM sends a request that failed again."""
 
 
 async def ask(model: str, text: str, **options: Any) -> Answer:
@@ -53,8 +55,7 @@ async def ask(model: str, text: str, **options: Any) -> Answer:
         messages=[{"role": "user", "content": text}],
         temperature=0,
         logprobs=True,
-        num_retries=0,
-        **options,
+        **(ASKING | options),
     )
     (choice,) = reply.choices
     said = getattr(choice, "logprobs", None)
@@ -109,10 +110,11 @@ async def collect(models: list[Model], rows: range) -> list[dict[str, Any]]:
     A failure that does not pass raises, once all else is answered and kept: rows may not be left
     out because a model failed on them.
     """
-    asking = Asking(**ASKING)
+    room = asyncio.Semaphore(CONCURRENCY)
 
     async def both(row: int) -> dict[str, Any]:
-        fast, slow = [await asking.awaited(partial(m, row), RuntimeError) for m in models]
+        async with room:
+            fast, slow = [await model(row) for model in models]
         return {"small": fast.label, "confidence": fast.confidence, "large": slow.label}
 
     found = await asyncio.gather(*map(both, rows), return_exceptions=True)
@@ -126,7 +128,7 @@ async def route(models: list[Model], rows: range, certificate: Path) -> list[dic
     """The answer to each text, and which model gave it: the small one where its certified threshold
     allows it, the large one elsewhere, and where the small one fails.
     """
-    cascade = AsyncCascade(models, certificate, on_error="slow", asking=Asking(**ASKING))
+    cascade = AsyncCascade(models, certificate, on_error="slow", concurrency=CONCURRENCY)
     result = await cascade.run(rows)
     names = {0: "small", 1: "large"}
     answers = zip(result.predictions.tolist(), result.exits.tolist(), strict=True)
@@ -157,7 +159,7 @@ def main() -> int:
                 rows = asyncio.run(collect(models, places))
             else:
                 rows = asyncio.run(route(models, places, options.certificate))
-        except RuntimeError as error:
+        except openai.OpenAIError as error:
             raise SystemExit(f"{error}\nAll other answers are kept in {journal}.") from None
     with options.output.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, ["text", *(rows[0] if rows else ())])

@@ -19,8 +19,7 @@ vendor's own, vLLM, llama.cpp, SGLang. Set OPENAI_BASE_URL and OPENAI_API_KEY, t
 Every answer is on the disk before the next one is waited for, in a journal beside the output, and
 no answer is paid for twice: after Ctrl-C, a crash or a day on which the server failed, type the
 same command again. It asks for what is missing, and ends with 1 while something is. A request that
-fails is sent again (--retries, --pause), not before the server wants it, and never more than
---per-second.
+fails is sent again by the client (--retries), not before the server wants it.
 
 Where the small model fails for good, the large one answers. What is certified is a router that does
 not fail, so `route` says the share f of such rows: over all rows at most xi + f is lost.
@@ -45,10 +44,10 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, OpenAIError
 
 from pacbound.atomic_files import refuse_overwriting
-from pacbound.cascade import Answer, Asking, AsyncCascade
+from pacbound.cascade import Answer, AsyncCascade
 from pacbound.file_locks import taken
 
 Model = Callable[[int], Awaitable[Answer]]
@@ -180,12 +179,19 @@ async def collect(client: AsyncOpenAI, options: argparse.Namespace) -> int:
             for place, name in enumerate(("small", "large"))
             if name not in journal.answers.get(row, {})
         ]
-        asking = _asking(options)
-        async with aclosing(asking.each(lambda want: models[want[1]](want[0]), wanted)) as answers:
-            async for done, asked in _numbered(answers):
-                if asked.reason is not None:
-                    reasons[asked.item[0]] = asked.reason
-                _say(f"\r{done} of {len(wanted)} requests")
+        room = asyncio.Semaphore(options.concurrency)
+
+        async def ask(row: int, place: int) -> None:
+            async with room:
+                try:
+                    await models[place](row)
+                except OpenAIError as error:
+                    reasons[row] = f"{type(error).__name__}: {error}"
+
+        asked = [asyncio.create_task(ask(*want)) for want in wanted]
+        for done, one in enumerate(asyncio.as_completed(asked), start=1):
+            await one
+            _say(f"\r{done} of {len(wanted)} requests")
         answered = [journal.answers.get(row, {}) for row in range(len(rows))]
     told = []
     for answer in answered:
@@ -200,7 +206,8 @@ async def route(client: AsyncOpenAI, options: argparse.Namespace) -> int:
     rows, reasons, failed = _rows(options.file), dict[int, str](), set[int]()
     with _journal(options, rows) as journal:
         models = paid_once(client, options, rows, journal)
-        router = AsyncCascade(models, options.certificate, asking=_asking(options), on_error="slow")
+        limits: Any = {"on_error": "slow", "concurrency": options.concurrency}
+        router = AsyncCascade(models, options.certificate, **limits)
         wanted = [row for row in range(len(rows)) if "answer" not in journal.answers.get(row, {})]
         async with aclosing(router.stream(wanted, ordered=False)) as answers:
             async for done, routed in _numbered(answers):
@@ -232,12 +239,6 @@ async def _numbered(results: AsyncIterator[Any]) -> AsyncIterator[tuple[int, Any
     async for result in results:
         done += 1
         yield done, result
-
-
-def _asking(options: argparse.Namespace) -> Asking:
-    """Both models are behind one server, and share its limits."""
-    names = ("concurrency", "per_second", "timeout", "retries", "pause")
-    return Asking(**{name: getattr(options, name) for name in names})
 
 
 def _journal(options: argparse.Namespace, rows: list[dict[str, str]]) -> Journal:
@@ -294,10 +295,8 @@ def main(arguments: Sequence[str] | None = None, **client: Any) -> int:
     parser.add_argument("--certificate", type=Path, help="for route: what `pacbound cascade` wrote")
     parser.add_argument("-o", "--output", required=True, type=Path)
     parser.add_argument("--concurrency", type=int, default=8, help="requests under way at once")
-    parser.add_argument("--per-second", type=float, help="requests started in a second at most")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a request")
     parser.add_argument("--retries", type=int, default=4, help="how often a failure is tried again")
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds before the first of them")
     options = parser.parse_args(arguments)
     letters(options.classes)
     if options.step == "route" and options.certificate is None:
@@ -308,8 +307,8 @@ def main(arguments: Sequence[str] | None = None, **client: Any) -> int:
     )
 
     async def run() -> int:
-        # Asking tries again, and knows how many requests there are.
-        async with AsyncOpenAI(max_retries=0, **client) as models:
+        limits: Any = {"max_retries": options.retries, "timeout": options.timeout}
+        async with AsyncOpenAI(**limits, **client) as models:
             return await (collect if options.step == "collect" else route)(models, options)
 
     return asyncio.run(run())

@@ -132,7 +132,7 @@ def run(server: Server, tmp_path: Path) -> Callable[..., int]:
     def step(name: str, source: str, target: str, *more: str) -> int:
         files = [str(tmp_path / source), "-o", str(tmp_path / target)]
         models = ["--small", "small", "--large", "large", "--classes", ",".join(CLASSES)]
-        arguments = [name, *files, "--text", "message", *models, "--pause", "0.001", *more]
+        arguments = [name, *files, "--text", "message", *models, *more]
         code: int = main(arguments, base_url=server.address, api_key="not a key")
         return code
 
@@ -209,7 +209,7 @@ def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
     arguments = [step, "sample.csv", "-o", "out.csv", "--text", "message", "--small", "small"]
     arguments += ["--large", "large", "--classes", ",".join(CLASSES), "--concurrency", "4", *more]
     process = subprocess.Popen(
-        [sys.executable, "-c", script, *arguments, "--per-second", "40"],
+        [sys.executable, "-c", script, *arguments],
         cwd=tmp_path,
         env={**os.environ, "OPENAI_BASE_URL": server.address, "OPENAI_API_KEY": "not a key"},
         stderr=subprocess.DEVNULL,

@@ -1,5 +1,3 @@
-from pacbound.cascade.asking import Asking as Asking
-from pacbound.cascade.asking import Reply as Reply
 from pacbound.cascade.async_routing import AsyncCascade as AsyncCascade
 from pacbound.cascade.batch import BatchStep as BatchStep
 from pacbound.cascade.batch import answer_batch as answer_batch

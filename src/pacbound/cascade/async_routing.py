@@ -2,31 +2,33 @@
 API, model servers.
 
 The rule is that of `Cascade`: an item exits where its float64 score is at or above the threshold. A
-model here takes one item and is awaited. How it is asked, and again after failures, is up to
-`Asking`; the order, and what becomes of items on which a model failed for good, is handled here.
+model here takes one item and is awaited. How it is asked, how often and how fast, is its client's
+business; the order, and what becomes of items on which a model failed, is handled here.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Sized
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from contextlib import aclosing
 from copy import deepcopy
+from inspect import isawaitable
 from time import perf_counter
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.asking import (
-    IN_A_THREAD,
-    Asking,
-    AskingOptions,
-    BoundedStream,
-    Items,
-    asking_each,
-    awaitable,
-    most_at_once,
-)
 from pacbound.cascade.routing import (
     LEFT_OUT,
     CascadeResult,
@@ -44,13 +46,14 @@ from pacbound.cascade.stages import (
     shown,
     stages_of,
 )
-from pacbound.errors import InvalidValueError, ModelError
-from pacbound.stats.arguments import one_of
+from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.stats.arguments import one_of, whole_number
 from pacbound.tally.columns import as_column, as_names
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Names = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
+Items = Iterable[Any] | AsyncIterable[Any]
 OnError = Literal["raise", "slow", "skip"]
 
 
@@ -91,20 +94,21 @@ class AsyncCascade:
         verified first, once, which can take seconds; one that does not follow from its own counts
         raises `CertificateError`.
     on_error : {"raise", "slow", "skip"}, default="raise"
-        What becomes of an item on which a model fails after all its tries. "raise": the run ends;
+        What becomes of an item on which a model fails. "raise": the run ends;
         what is under way is cancelled, and what was finished by then is the `partial` of the
         `ModelError`. "slow": it goes straight to the last model; if that fails, too, the item is
         left out, with its reason. "skip": it is left out.
     classes : sequence, optional
         The names of the classes, for models that give probabilities.
-    asking : Asking, or one for each model, optional
-        How models are asked: limits, timeouts, tries. Models with the same `Asking` share its
-        limits.
-    **options
-        In place of `asking`, the options of `Asking`: `concurrency`, `per_second`, `timeout`,
-        `retries`, `pause`, `longest_wait`, `retry_if`, each one value or a list with one for each
-        model. Each model then has limits of its own. One `run` or `stream` holds at most
-        `concurrency` items at a time; where models have different ones, at most their sum.
+    concurrency : int, default=8
+        The most items that one `run` or `stream` has under way. It takes another item when there is
+        room for it: a slow consumer, or a slow item that others wait behind, holds back the source
+        instead of filling the memory.
+
+    Notes
+    -----
+    What a model raises, a timeout among it, is its failure on that item. Timeouts, tries after
+    failures and pacing are those of the client, or of tenacity and aiolimiter around the model.
 
     Raises
     ------
@@ -137,16 +141,13 @@ class AsyncCascade:
         *,
         on_error: OnError = "raise",
         classes: Any = None,
-        asking: Asking | Sequence[Asking] | None = None,
-        **options: Unpack[AskingOptions],
+        concurrency: int = 8,
     ) -> None:
         self._stages = stages_of(models, unit="item")
         self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
         self._on_error = one_of(on_error, ("raise", "slow", "skip"), "on_error")
         self._classes = None if classes is None else as_column(classes, "classes")
-        self._asking = asking_each(len(self._stages), asking, options)
-        same = asking is None and not np.ndim(options.get("concurrency", 0))
-        self._window = self._asking[0].concurrency if same else most_at_once(self._asking)
+        self._window = whole_number(concurrency, "concurrency", least=1)
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -265,8 +266,8 @@ class AsyncCascade:
                 yield routed
 
     async def route(self, item: Any, *, group: Any = None) -> Routed:
-        """The answer for one item, for servers that have one at a time; the limits hold over all of
-        them together.
+        """The answer for one item, for servers, which have one at a time and limit how many there
+        are.
 
         Parameters
         ----------
@@ -296,7 +297,7 @@ class AsyncCascade:
         self._count([routed])
         return routed
 
-    def _streamed(self, items: Items, groups: Names) -> BoundedStream[Routed]:
+    def _streamed(self, items: Items, groups: Names) -> _UnderWay:
         self._exits.require_groups(groups, "the group of each item, or a function that gives it")
         groups = _names(groups, items)
 
@@ -304,7 +305,7 @@ class AsyncCascade:
             limits = self._exits.of_item(_group(groups, index, item))
             return await self._route(index, item, limits, leave_out=self._on_error != "raise")
 
-        return BoundedStream(route, items, limit=self._window)
+        return _UnderWay(route, items, limit=self._window)
 
     async def _route(self, index: int, item: Any, limits: Floats, *, leave_out: bool) -> Routed:
         """The answer for an item. If there is none, it is left out, or raises."""
@@ -334,18 +335,28 @@ class AsyncCascade:
 
     async def _said(self, stage: Stage, index: int, item: Any, seconds: list[float]) -> SaidByModel:
         """What a model says about an item; `seconds` takes how long it took."""
-
-        async def ask() -> Any:
-            started = perf_counter()
-            try:
-                return await awaitable(stage.model(item), f"Model {stage}", IN_A_THREAD)
-            finally:
-                seconds[stage.place] += perf_counter() - started
-
-        def failure(reason: str) -> ModelError:
-            return stage.error(f"failed on item {index}: {reason}", row=index)
-
-        output = await self._asking[stage.place].awaited(ask, failure)
+        task, started = asyncio.current_task(), perf_counter()
+        cancelled = task.cancelling() if task else 0
+        try:
+            called = stage.model(item)
+            if isawaitable(called):
+                # In a task of its own: a model that cancels itself fails on this item alone.
+                output = await asyncio.ensure_future(called)
+        except (Exception, asyncio.CancelledError) as error:
+            if task and task.cancelling() > cancelled:
+                raise
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise stage.error(f"failed on item {index}: {reason}", row=index) from error
+        finally:
+            seconds[stage.place] += perf_counter() - started
+        if task and task.cancelling() > cancelled:
+            raise asyncio.CancelledError  # The model swallowed it.
+        if not isawaitable(called):
+            raise InvalidTypeError(
+                f"Model {stage} gave a {type(called).__name__} that cannot be awaited: expected an "
+                "async function. Call a blocking one in a thread, `async def model(item): return "
+                "await asyncio.to_thread(blocking, item)`."
+            )
         return read_item(stage, output, index, self._classes)
 
     def _count(self, done: Sequence[Routed]) -> None:
@@ -354,6 +365,95 @@ class AsyncCascade:
 
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages, self._exits)})"
+
+
+class _UnderWay:
+    """The items of one stream that are under way."""
+
+    def __init__(
+        self, ask: Callable[[int, Any], Coroutine[Any, Any, Routed]], items: Items, *, limit: int
+    ) -> None:
+        _require_items(items)
+        self._ask = ask
+        self._items = items
+        self._room = asyncio.Semaphore(limit)
+        self._ended: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[Routed]] = set()
+        self._started = 0
+
+    async def results(self, *, ordered: bool) -> AsyncGenerator[Routed, None]:
+        """The results as they are finished, or in the order of the items.
+
+        The first failure cancels what is under way and raises at once; what was finished and not
+        handed out is its `partial`. Where the source itself fails, what is under way is finished
+        first.
+        """
+        feeder = asyncio.create_task(self._feed())
+        feeder.add_done_callback(self._ended.put_nowait)
+        feeding, handed, ready = True, 0, dict[int, Routed]()
+        try:
+            while feeding or handed < self._started:
+                task = await self._ended.get()
+                if task is feeder:
+                    feeding = False
+                    continue
+                self._tasks.discard(task)
+                routed = task.result()
+                ready[routed.index] = routed
+                while ready and (not ordered or handed in ready):
+                    yield ready.pop(handed if ordered else next(iter(ready)))
+                    handed += 1
+                    self._room.release()
+            feeder.result()
+        except ModelError as error:
+            error.partial = self._finished(ready)
+            raise
+        finally:
+            for unfinished in (feeder, *self._tasks):
+                unfinished.cancel()
+            await asyncio.gather(feeder, *self._tasks, return_exceptions=True)
+
+    async def _feed(self) -> None:
+        async with aclosing(_each(self._items)) as source:
+            while True:
+                await self._room.acquire()
+                try:
+                    item = await anext(source)
+                except StopAsyncIteration:
+                    return
+                task = asyncio.create_task(self._ask(self._started, item))
+                self._started += 1
+                self._tasks.add(task)
+                task.add_done_callback(self._ended.put_nowait)
+
+    def _finished(self, ready: dict[int, Routed]) -> tuple[Routed, ...]:
+        good = [
+            task.result()
+            for task in self._tasks
+            if task.done() and not task.cancelled() and task.exception() is None
+        ]
+        return tuple(sorted([*ready.values(), *good], key=lambda routed: routed.index))
+
+
+async def _each(items: Items) -> AsyncGenerator[Any, None]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+def _require_items(items: Any) -> None:
+    if (
+        isinstance(items, (str, bytes, Mapping))
+        or hasattr(items, "iloc")
+        or not isinstance(items, Iterable | AsyncIterable)
+    ):
+        raise InvalidTypeError(
+            f"items is a {type(items).__name__}: expected a list or another iterable of items, "
+            "each of which a model takes. Of a data frame pass to_dict('records')."
+        )
 
 
 def _names(given: Names, items: Items) -> Names:

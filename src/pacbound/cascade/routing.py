@@ -71,7 +71,7 @@ class Failure:
     ...     raise ConnectionError("no route to host")
     >>> async def slow(item):
     ...     return Answer("refund")
-    >>> router = AsyncCascade([fast, slow], [0.9], on_error="slow", retries=0)
+    >>> router = AsyncCascade([fast, slow], [0.9], on_error="slow")
     >>> result = asyncio.run(router.run(["my money back"]))
     >>> result.predictions.tolist(), result.failures[0].reason
     (['refund'], 'Model 0 (fast) failed on item 0: ConnectionError: no route to host')
