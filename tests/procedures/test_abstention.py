@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
+from pacbound import certify_abstention
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import Runs, Walk, least_rows, walks_of
 from pacbound.stats.binomial import binomial_upper, binomial_upper_within
@@ -124,6 +125,12 @@ def test_saturated_scores_do_not_waste_the_start() -> None:
     cells, right = np.array([65_535, 65_536]), np.array([5000, 1])
     claimed = abstention.claimed(cells, np.array([0, 1]), right, xi=0.05, delta=0.01)
     assert claimed == ((0, 65_535),)
+
+
+def test_rows_that_share_one_score_are_certified_as_by_a_single_test() -> None:
+    certificate = certify_abstention(np.full(500, 0.9), np.arange(500) >= 3, xi=0.05, delta=0.1)
+    assert certificate.certified
+    assert certificate.coverage == 1.0
 
 
 # ---- refusals
