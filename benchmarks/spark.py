@@ -63,7 +63,6 @@ WORKS: dict[str, str] = {
     "recall of a class": "certify_recall('c0', 'ill', positive_class='yes', target=0.9, delta=0.01",
     "precision": "certify_precision('c0', 'ok', target=0.8, delta=0.01",
     "false alarms": f"certify_false_alarms('c0', 'ok', {_RISK}",
-    "alarm range": f"certify_alarm_range('c0', 'ok', target=0.5, {_RISK}",
     "shield": f"certify_shield('c0', 'ok', {_RISK}",
     "calibration by classes": "Tally.count('calibration', 'c0', prediction='p0', label='y'",
     "cascade of 2 models": f"Tally.count('cascade', {_CASCADES[2]}",

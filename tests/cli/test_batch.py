@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from pacbound import answer_batch, load_certificate
+from pacbound.file_locks import taken
 
 Run = Callable[..., Any]
 N = 400
@@ -256,8 +257,20 @@ def test_the_answers_are_mended_in_an_editor(pacbound: Run, table: Path) -> None
     gone = {json.loads(line)["row"] for line in sorted(lines)[:3]}
     b, c = ({place(row) for row in read(table.parent / name)} for name in ("b.csv", "c.csv"))
     assert c == b | gone
-    state.write_text("\n".join([head, "junk", *lines]) + "\n")
-    assert "line 2 is damaged: 'junk'" in pacbound("batch", table, "--ask", "d.csv", code=2).stderr
+    for text, said in (
+        ("\n".join([head, "junk", *lines]) + "\n", "line 2 is damaged: 'junk'"),
+        (head[:-9], "its first line, with the key"),
+    ):
+        state.write_text(text)
+        assert said in pacbound("batch", table, "--ask", "d.csv", code=2).stderr
+
+
+def test_a_second_process_is_refused(pacbound: Run, table: Path) -> None:
+    pacbound("batch", table, *DRAWN, "--ask", "ask1.csv")
+    with (table.parent / "rows.csv.answers.jsonl").open("rb") as held:
+        assert taken(held, wait=False)
+        refused = pacbound("batch", table, "--ask", "b.csv", code=2)
+    assert "in use by another process" in refused.stderr
 
 
 # ---- formats and options

@@ -179,6 +179,33 @@ def test_a_table_with_a_column_that_people_fill_in_is_refused(
     assert not (table.parent / "ask.csv").exists()
 
 
+@pytest.mark.parametrize("verb", ["cascade", "compare"])
+def test_of_several_tables_none_may_have_such_a_column(
+    pacbound: Run, table: Path, verb: str
+) -> None:
+    for name, answer in (("old.csv", FAST), ("new.csv", SLOW)):
+        rows = [{"id": row, "c": SCORE[row], "p": answer[row]} for row in range(N)]
+        more = {"expert_label": 1} if name == "new.csv" else {}
+        write(table.parent / name, [{**row, **more} for row in rows])
+    asked: tuple[Any, ...] = ("--id", "id", "--prediction", "p", *ASKED[4:])
+    asked += ("--confidence", "c") if verb == "cascade" else ()
+    given = (verb, "old.csv", "new.csv", *asked, "--to-label", "ask.csv")
+    refused = pacbound(*given, code=2)
+    assert "new.csv has a column 'expert_label'" in refused.stderr
+    assert not (table.parent / "ask.csv").exists()
+
+
+def test_labels_that_were_joined_by_place_to_a_sorted_table_are_refused(
+    pacbound: Run, table: Path
+) -> None:
+    """Without any `pac_id`, where there are labels of rows on which the models agree, too."""
+    ordered = sorted(read(table), key=lambda row: row["c"])
+    write(table, [{**row, "y": TRUTH[place]} for place, row in enumerate(ordered)])
+    refused = pacbound("cascade", table, *ASKED, "--label", "y", "-o", "cascade.json", code=2)
+    assert "unrelated" in refused.stderr
+    assert not (table.parent / "cascade.json").exists()
+
+
 def test_a_file_that_may_hold_labels_is_not_written_over(pacbound: Run, table: Path) -> None:
     given = begun(pacbound, table)
     refused = pacbound(*given, "--to-label", "ask.csv", code=2)

@@ -210,10 +210,12 @@ def rows_to_ask(
     if by is None:
         tables = open_tables(files, notation)
         columns = list(dict.fromkeys(name for table in tables for name in table.columns))
+        refuse_reserved(columns, files[0])
     else:
         models = joined(files, by=by, where=where, notation=notation)
+        for model in models.tables:
+            refuse_reserved(dict.fromkeys(key for row in model.rows for key in row), model.name)
         columns = models.same()
-    refuse_reserved(columns, files[0])
     wanted = [name for name in columns if name not in hidden] if shown is None else list(shown)
     strange = [name for name in wanted if name not in columns]
     if strange:
