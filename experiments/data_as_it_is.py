@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import bdtrc, betainc, betaincinv
 
+from experiments import palette
 from experiments.record import RESULTS, p_text, provenance, publish, show_progress, table
 from pacbound import (
     calibrate,
@@ -32,7 +33,6 @@ from pacbound import (
     planned_looks,
     trials_needed,
 )
-from pacbound.report import palette
 
 NAME = "data_as_it_is"
 DELTA = 0.05

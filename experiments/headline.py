@@ -16,11 +16,11 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments import palette
 from experiments.imagenet.fast_inference import DEVELOPED_ON, PAPER_TIMES, never_asking
 from experiments.imagenet.fast_inference import NAME as CASCADES
 from experiments.imagenet.outputs import SLOW, said
 from experiments.record import RESULTS, known, provenance, publish, table
-from pacbound.report import palette
 
 NAME, TIMES = "headline", "imagenet_cpu_time"
 SHOWN = {

@@ -23,8 +23,10 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments import palette
 from experiments.imagenet.generated import zoo
 from experiments.imagenet.outputs import Outputs, digest, outputs, said
+from experiments.palette import light_grid
 from experiments.record import RESULTS, known, provenance, publish, show_progress, table
 from experiments.two_models import (
     Array,
@@ -39,8 +41,6 @@ from experiments.two_models import (
 )
 from pacbound.data import fashion_mnist
 from pacbound.procedures.cascade import TOP
-from pacbound.report import palette
-from pacbound.report.with_matplotlib import light_grid
 from pacbound.tally.questions.cascade import AGREE, ONLY_FAST, ONLY_SLOW
 
 NAME = "validity"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from experiments.cascade.models import Array, Models
 from experiments.cascade.splits import DELTA
 from experiments.cascade.tables import CERTIFIED
-from pacbound.report import DesiredAchievedDisplay, ErrorCostDisplay
+from experiments.method_figures import error_against_cost, increase_against_desired
 
 DRAWN = {
     "exact": "exact",
@@ -35,13 +35,15 @@ def error_cost(parts: list[tuple[Models, dict[str, Any], float]]) -> Figure:
             for name, result in methods.items()
             if name in DRAWN
         }
-        curve = trade_off(models)
-        slow = 1.0, slow_error
-        ErrorCostDisplay.from_costs(
-            points, slow=slow, xi=xi, certified=NAMED, trade_off=curve, delta=DELTA, ax=ax
+        error_against_cost(
+            ax,
+            points,
+            slow_error=slow_error,
+            xi=xi,
+            trade_off=trade_off(models),
+            certified=NAMED,
+            delta=DELTA,
         )
-        costs = [cost for cost, _ in points.values()]
-        ax.set_xlim(min(costs) - 0.06, max(1.0, *costs) + 0.04)
     return figure
 
 
@@ -57,10 +59,7 @@ def desired_achieved(parts: list[tuple[Models, dict[str, Any], float]]) -> Figur
             DRAWN[name]: [_counts(methods[name]) for methods in results.values()] for name in drawn
         }
         rows = len(models.labels) // 2
-        DesiredAchievedDisplay.from_counts(
-            list(results), counts, rows=rows, certified=NAMED, delta=DELTA, ax=ax
-        )
-        ax.set_xlim(left=min(results) - 0.08 * max(results))
+        increase_against_desired(ax, list(results), counts, rows=rows, certified=NAMED, delta=DELTA)
     return figure
 
 

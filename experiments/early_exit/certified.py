@@ -21,13 +21,13 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments import palette
 from experiments.cascade.models import Models
 from experiments.cascade.splits import DELTA, LEVEL, SEEDS, more_models, two_models
 from experiments.early_exit.places import MILLION, parts_table, running_costs, time_costs, whole
+from experiments.palette import light_grid
 from experiments.record import provenance, publish
 from experiments.safe_planning.report import section
-from pacbound.report import palette
-from pacbound.report.with_matplotlib import light_grid
 
 RESULTS = Path("experiments/results")
 XI = (0.01, 0.02, 0.03, 0.05)

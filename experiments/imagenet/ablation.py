@@ -19,8 +19,10 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments import palette
 from experiments.imagenet.outputs import BEFORE, SLOW, Outputs
 from experiments.imagenet.source import Source, read
+from experiments.palette import light_grid
 from experiments.record import known, p_text, provenance, publish, show_progress, table
 from experiments.temperature import of_top_five
 from experiments.two_models import (
@@ -35,8 +37,6 @@ from experiments.two_models import (
     walked,
 )
 from pacbound.baselines import softmax_threshold
-from pacbound.report import palette
-from pacbound.report.with_matplotlib import light_grid
 
 NAME = "imagenet_ablation"
 SIZES = (5_000, 10_000, 15_000, 20_000)

@@ -21,18 +21,18 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments import palette
 from experiments.cascade.exceeding import shown_above
 from experiments.cascade.models import Array, Models
 from experiments.cascade.splits import Seen, choices, counted, routed
 from experiments.imagenet.outputs import BEFORE, SLOW, Outputs, TopFive, said
 from experiments.imagenet.source import Source, read
+from experiments.palette import light_grid
 from experiments.record import known, provenance, publish, resumed, show_progress, table
 from experiments.temperature import of_top_five
 from experiments.two_models import product_bounds, searched
 from pacbound import certified_cost, design_cascade
 from pacbound.procedures.cascade import TOP, walk_from_counts
-from pacbound.report import palette
-from pacbound.report.with_matplotlib import light_grid
 
 NAME = "imagenet_fast_inference"
 KNOWN, N, XI, DELTA, LEVEL = 25_000, 20_000, 0.02, 1e-3, 0.05

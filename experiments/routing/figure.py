@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments.palette import CERTIFIED, GRID, IDEAL, OBSERVED, UNKNOWN
 from experiments.routing.draws import MAGIC, TrueTradeOff
-from pacbound.report.palette import CERTIFIED, GRID, IDEAL, OBSERVED, UNKNOWN
 
 XI, COLUMNS, MOST_SHOWN = "0.01", 3, 5
 _APART = 0.04

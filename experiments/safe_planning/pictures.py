@@ -22,6 +22,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments import palette
+from experiments.palette import light_grid
 from experiments.record import STYLE
 from experiments.robot.rooms import TEST
 from experiments.safe_planning.ablation import DEFAULT_DELTA, DEFAULT_XI
@@ -29,8 +31,6 @@ from experiments.safe_planning.methods import threshold
 from experiments.safe_planning.report import capital
 from experiments.safe_planning.tasks import RESULTS, WORDS, collected, task
 from pacbound import Shield
-from pacbound.report import palette
-from pacbound.report.with_matplotlib import light_grid
 from pacbound.shield import Task
 
 SHOWN = 6

@@ -8,17 +8,12 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments.method_figures import safety_against_desired, success_against_safety
 from experiments.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
+from experiments.shield.rooms_from_above import Drive, drawn
 from experiments.shield.task import HORIZON
 from experiments.shield.thresholds import DELTA, METHODS, XI, Choice
 from pacbound import Shield
-from pacbound.report import (
-    DesiredSafetyDisplay,
-    Drive,
-    FloorPlan,
-    RolloutDisplay,
-    SuccessSafetyDisplay,
-)
 from pacbound.shield import ShieldedRollouts
 
 SHOWN = 0.1
@@ -43,15 +38,15 @@ def success_safety(record: dict[str, Any]) -> Figure:
         NAMES[row["method"]]: (row["unsafe"], row["success"]) for row in rows if row["xi"] == SHOWN
     }
     counts["no shield"] = (record["policy_alone"]["unsafe"], record["policy_alone"]["success"])
-    SuccessSafetyDisplay.from_counts(
-        counts, rollouts=total, xi=SHOWN, certified=CERTIFIED, delta=DELTA, ax=left.add_subplot()
+    success_against_safety(
+        left.add_subplot(), counts, rollouts=total, xi=SHOWN, certified=CERTIFIED, delta=DELTA
     )
     unsafe = {
         name: [row["unsafe"] for row in rows if row["method"] == method]
         for method, name in NAMES.items()
     }
-    DesiredSafetyDisplay.from_counts(
-        XI, unsafe, rollouts=total, certified=CERTIFIED, delta=DELTA, ax=right.add_subplot()
+    safety_against_desired(
+        right.add_subplot(), XI, unsafe, rollouts=total, certified=CERTIFIED, delta=DELTA
     )
     return figure
 
@@ -72,7 +67,7 @@ def rollouts(chosen: list[Choice], tested: ShieldedRollouts) -> Figure:
     }
     env = IndoorNavigation()
     _, info = env.reset(seed=seed)
-    return RolloutDisplay(FloorPlan.of(info["room"]), drives).plot().figure_
+    return drawn(info["room"], drives)
 
 
 def drive(seed: int, threshold: float) -> Drive:
@@ -92,5 +87,8 @@ def drive(seed: int, threshold: float) -> Drive:
         observation, _, _, _, info = env.step(action)
         poses.append(info["pose"])
     return Drive(
-        poses, fired_at=fired_at, collided=info["unsafe"], success=info["success"] and fired_at < 0
+        np.array(poses),
+        fired_at=fired_at,
+        collided=info["unsafe"],
+        success=info["success"] and fired_at < 0,
     )

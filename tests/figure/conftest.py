@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from pacbound.figures.thresholds import (
 from pacbound.figures.walk import ExitWalk, loss_along_walk
 from pacbound.planning import PilotPlan
 from pacbound.planning.plan import PlanPoint
-from pacbound.report import DesiredAchievedDisplay, ErrorCostDisplay, SuccessSafetyDisplay
 from pacbound.report.evidence import evidence_over_time
 from pacbound.report.plans import errors_by_look, outcome_by_rows
 from pacbound.stats.looks import planned_looks
@@ -127,21 +125,3 @@ SHAPES: dict[str, Figure] = {
     "forecast": forecast((100, 0.3, 0.25, 0.4, 0.0), (1000, 0.1, 0.09, 0.12, 0.9), goal=0.15),
     "forecast, nothing certified": forecast((100, NAN, NAN, NAN, 0.0)),
 }
-
-# Displays draw as soon as they are made.
-if find_spec("matplotlib") is not None:
-    SHAPES |= {
-        "cost": ErrorCostDisplay.from_costs(
-            {"a": (0.4, 0.08), "b": (0.3, 0.1)}, slow=(1.0, 0.07), xi=0.02, certified=["a"],
-            trade_off=([0.2, 1.0], [0.2, 0.07]),
-        ).figure,
-        "cost, no methods": ErrorCostDisplay.from_costs({}, slow=(1, 0.07), xi=0.02).figure,
-        "achieved": DesiredAchievedDisplay.from_rates(
-            [0.02, 0.01], {"a": [0.01, 0.0], "b": [NAN, 0.02]}, certified=["a"],
-            intervals={"a": [[0.0, 0.02], [-0.01, 0.01]]},
-        ).figure,
-        "success": SuccessSafetyDisplay.from_rates(
-            {"a": (0.93, 0.4), "b": (0.8, 0.5)}, xi=0.1, certified=["a"],
-            intervals={"a": [[0.9, 0.95], [0.3, 0.5]]},
-        ).figure,
-    }  # fmt: skip

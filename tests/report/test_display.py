@@ -16,16 +16,9 @@ from pacbound import calibrate, certify_abstention, certify_recall
 from pacbound.errors import InvalidTypeError
 from pacbound.report import (
     AccuracyConfidenceDisplay,
-    DesiredAchievedDisplay,
-    DesiredSafetyDisplay,
-    Drive,
-    ErrorCostDisplay,
-    FloorPlan,
     RecallDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
-    RolloutDisplay,
-    SuccessSafetyDisplay,
 )
 
 pytest.importorskip(
@@ -39,8 +32,6 @@ CONFIDENCE = np.linspace(0.3, 1.0, 200)
 CORRECT = np.arange(200) % 4 > 0
 CERTIFICATE = calibrate(CONFIDENCE, CORRECT, delta=0.05, n_bins=10)
 INTERVALS = CERTIFICATE.interval(CONFIDENCE)
-METHODS = ["exact", "pair", "product", "histogram binning", "(1 - xi)-softmax"]
-DRIVE = Drive([(0.5 + 0.3 * step, 1.0, 0.1) for step in range(7)], fired_at=4)
 
 WAYS: dict[str, Any] = {
     "certificate": lambda ax: ReliabilityDisplay.from_certificate(CERTIFICATE, ax=ax),
@@ -60,26 +51,6 @@ WAYS: dict[str, Any] = {
     "risk": lambda ax: RiskCoverageDisplay.from_certificate(
         certify_abstention(CONFIDENCE, CORRECT, xi=0.4, delta=0.05), ax=ax
     ),
-    "cost": lambda ax: ErrorCostDisplay.from_costs(
-        {name: (1000.0 + 300 * place, 0.095) for place, name in enumerate(METHODS)},
-        slow=(3000, 0.075),
-        xi=0.01,
-        certified=METHODS[:3],
-        trade_off=([900, 2000, 3300], [0.1, 0.076, 0.075]),
-        ax=ax,
-    ),
-    "increase": lambda ax: DesiredAchievedDisplay.from_counts(
-        [0.01, 0.02], {name: [(90, 30), (180, 40)] for name in METHODS}, rows=10_000, ax=ax
-    ),
-    "success": lambda ax: SuccessSafetyDisplay.from_counts(
-        dict.fromkeys(METHODS, (80, 520)), rollouts=1000, xi=0.1, delta=0.01, ax=ax
-    ),
-    "safety": lambda ax: DesiredSafetyDisplay.from_counts(
-        [0.1, 0.03], {name: [80, 20] for name in METHODS}, rollouts=1000, delta=0.01, ax=ax
-    ),
-    "rollout": lambda ax: RolloutDisplay(
-        FloorPlan(6, 5, goal=(5, 4)), {"Shield off": DRIVE, "Shield on": DRIVE}
-    ).plot(ax),
 }
 
 PROGRAM = """
@@ -93,17 +64,12 @@ from pacbound.report import *
 rows = [0.2, 0.9], [False, True]
 ReliabilityDisplay.from_predictions(*rows, delta=0.1).figure_.savefig(sys.argv[1] + "/a.svg")
 AccuracyConfidenceDisplay.from_predictions(*rows).figure_.savefig(sys.argv[1] + "/b.png")
-ErrorCostDisplay.from_costs({"a": (0.5, 0.1)}, slow=(1, 0.1), xi=0.1)._repr_png_()
-DesiredAchievedDisplay.from_rates([0.1], {"a": [0.1]})._repr_png_()
-SuccessSafetyDisplay.from_rates({"a": (0.5, 0.1)}, xi=0.1)._repr_png_()
-DesiredSafetyDisplay.from_rates([0.1], {"a": [0.1]})._repr_png_()
-RolloutDisplay(FloorPlan(1, 1), {"a": Drive([(0, 0)])}).plot()._repr_png_()
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before
 """
 
 
-@pytest.fixture(params=standing_for(WAYS, ["certificate", "curve", "cost", "rollout"], rest="slow"))
+@pytest.fixture(params=standing_for(WAYS, ["certificate", "curve"], rest="slow"))
 def draw(request: pytest.FixtureRequest) -> Any:
     return WAYS[request.param]
 
@@ -114,15 +80,6 @@ def drawn(request: pytest.FixtureRequest) -> Any:
     display = WAYS[request.param](None)
     display.figure_.canvas.draw()
     return display
-
-
-def _headed_axes(display: Any) -> list[Any]:
-    """The axes that have a title and a legend."""
-    return list(display.axes_) if isinstance(display, RolloutDisplay) else [display.ax_]
-
-
-def _panels_below(display: Any) -> list[Any]:
-    return [] if isinstance(display, RolloutDisplay) else list(display.axes_[1:])
 
 
 @pytest.mark.slow
@@ -207,8 +164,8 @@ def test_nothing_is_cut_off_or_overlaps_on_a_new_figure(drawn: Any) -> None:
 
 
 def test_the_legend_is_no_wider_than_the_axes_of_a_new_figure(drawn: Any) -> None:
-    for ax in _headed_axes(drawn):
-        assert ax.get_legend().get_window_extent().x1 <= ax.get_window_extent().x1 + 1
+    ax = drawn.ax_
+    assert ax.get_legend().get_window_extent().x1 <= ax.get_window_extent().x1 + 1
 
 
 def test_neighbours_keep_their_place(draw: Any) -> None:
@@ -229,7 +186,7 @@ def test_axes_without_a_grid_are_split_within_their_own_place(draw: Any) -> None
     boxes = [ax.get_position(original=True) for ax in figure.axes]
     assert min(box.y0 for box in boxes) == pytest.approx(0.3)
     assert max(box.y1 for box in boxes) <= 0.8
-    for panel in _panels_below(display):
+    for panel in display.axes_[1:]:
         assert panel.get_position().y1 < display.ax_.get_position().y0
     figure.canvas.draw()
 
@@ -266,9 +223,9 @@ def _assert_tidy(display: Any) -> None:
     assert drawn.x1 <= whole.x1 + 1
     assert drawn.y0 >= whole.y0 - 1
     assert drawn.y1 <= whole.y1 + 1
-    for ax in _headed_axes(display):
-        data, legend = ax.get_window_extent(), ax.get_legend().get_window_extent()
-        assert legend.y0 >= data.y1
-        assert ax._left_title.get_window_extent().y0 >= legend.y1 - 1
-    for panel in _panels_below(display):
+    data = display.ax_.get_window_extent()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.y0 >= data.y1
+    assert display.ax_._left_title.get_window_extent().y0 >= legend.y1 - 1
+    for panel in display.axes_[1:]:
         assert panel.get_window_extent().y1 < display.ax_.get_window_extent().y0

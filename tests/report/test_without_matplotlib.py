@@ -31,11 +31,6 @@ def test_importing_the_report_does_not_load_matplotlib() -> None:
     [
         lambda: report.ReliabilityDisplay.from_predictions([0.5], [True], delta=0.1),
         lambda: report.AccuracyConfidenceDisplay.from_predictions([0.5], [True]),
-        lambda: report.ErrorCostDisplay.from_costs({"a": (0.5, 0.1)}, slow=(1, 0.1), xi=0.1),
-        lambda: report.DesiredAchievedDisplay.from_rates([0.1], {"a": [0.1]}),
-        lambda: report.SuccessSafetyDisplay.from_rates({"a": (0.5, 0.1)}, xi=0.1),
-        lambda: report.DesiredSafetyDisplay.from_rates([0.1], {"a": [0.1]}),
-        lambda: report.RolloutDisplay(report.FloorPlan(1, 1), {"a": report.Drive([(0, 0)])}).plot(),
     ],
 )
 def test_drawing_without_matplotlib_names_the_command_that_installs_it(

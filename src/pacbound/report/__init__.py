@@ -10,14 +10,9 @@ scipy. Displays hold a figure as data, `figure`, and draw it with matplotlib:
 | `AlarmDisplay` | false alarms and misses, and the certified thresholds |
 | `RecallDisplay` | positives found and rows flagged, and the certified threshold |
 | `RiskCoverageDisplay` | wrong answers against rows answered, and the certified threshold |
-| `ErrorCostDisplay` | error against cost of cascades, and the error that was asked for |
-| `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
-| `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
-| `DesiredSafetyDisplay` | the safety that was asked for, and the one that test rollouts showed |
 | `LooksDisplay` | planned looks: what each may show, and when one is likely to pass |
 | `PlanDisplay` | what a larger sample would give, estimated from a pilot |
 | `EvidenceDisplay` | the evidence of a monitor over its labels, and its alarms |
-| `RolloutDisplay` | rollouts from above, with the shield off and on |
 
 Every number drawn is computed elsewhere in pacbound. No figure touches pyplot or its settings;
 `ax=` draws on your own axes. The names stand in `__init__.pyi`.

@@ -14,9 +14,6 @@ CERTIFIED: Final = "#0072B2"
 # Vermilion: what was seen in the rows, with no guarantee.
 OBSERVED: Final = "#D55E00"
 
-# Green: between answering by the lower and by the upper ends of intervals.
-BAND: Final = "#009E73"
-
 # Sky blue: how many rows.
 ROWS: Final = "#56B4E9"
 
@@ -28,18 +25,8 @@ IDEAL: Final = "#000000"
 
 GRID: Final = "#E6E6E6"
 
-# Near black: where the policy drives.
-POLICY: Final = "#333333"
+# Near black: a second thing that was seen in the same rows.
+OTHER: Final = "#333333"
 
-# Orange: where the backup has taken over.
-BACKUP: Final = "#E69F00"
-
-# Vermilion: where something unsafe happened.
-UNSAFE: Final = "#D55E00"
-
-# Green: where the robot should go.
-GOAL: Final = "#009E73"
-
-FURNITURE: Final = "#BDB7AB"
-WALL: Final = "#6B665C"
-FLOOR: Final = "#F7F5F0"
+# Orange: what was seen, on a dark page.
+OBSERVED_ON_DARK: Final = "#E69F00"

@@ -62,7 +62,7 @@ _WIDENED: Final = 1.1
 _COLOURS: Final[dict[Look, str]] = {
     "certified": palette.CERTIFIED,
     "seen": palette.OBSERVED,
-    "other": palette.POLICY,
+    "other": palette.OTHER,
     "rows": palette.ROWS,
     "ideal": palette.IDEAL,
     "unknown": palette.UNKNOWN,

@@ -58,7 +58,7 @@ _COLOURS: Final = {
     "certified": palette.CERTIFIED,
     "certified-dark": palette.ROWS,
     "seen": palette.OBSERVED,
-    "seen-dark": palette.BACKUP,
+    "seen-dark": palette.OBSERVED_ON_DARK,
     "rows": palette.ROWS,
     "unknown": palette.UNKNOWN,
 }
