@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pacbound import certify_false_alarms, certify_shield
+from pacbound import certify_false_alarms, certify_rate, certify_shield
 from pacbound.errors import InvalidValueError
 
 ASKED: dict[str, Any] = {"xi": 0.1, "delta": 0.05}
@@ -55,6 +55,19 @@ def test_a_row_for_each_step_is_refused_whatever_reads_it(tmp_path: Path) -> Non
         certify_shield(**NAMED, data=tmp_path / "steps.parquet", engine="polars", **ASKED)
     with pytest.raises(InvalidValueError, match="run looks like"):
         certify_false_alarms("danger", unsafe="collision", data=table, **ASKED)
+
+
+def test_steps_under_a_shield_are_no_rollouts_either(tmp_path: Path) -> None:
+    table = steps().assign(safe=lambda rows: ~rows.collision)
+    table.to_csv(tmp_path / "steps.csv", index=False)
+    asked: dict[str, Any] = {"target": 0.9, "delta": 0.05}
+    for data in (table, tmp_path / "steps.csv"):
+        with pytest.raises(InvalidValueError, match="run looks like"):
+            certify_rate("safe", data=data, threshold=0.5, **asked)
+        # Without a shield a row may be anything.
+        assert certify_rate("safe", data=data, **asked).n == len(table)
+    with pytest.raises(InvalidValueError, match="clusters looks like"):
+        certify_rate(table.safe, clusters=table.run, threshold=0.5, **asked)
 
 
 def test_clusters_of_arrays_and_files_of_a_run_each_are_looked_at(tmp_path: Path) -> None:

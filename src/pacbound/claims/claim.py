@@ -270,6 +270,10 @@ class Claim(ABC, Generic[C]):
             )
         return fitting[0]
 
+    def as_asked(self, wishes: Values, question: Any) -> Any:  # noqa: ARG002
+        """The question with what these options say that a row is."""
+        return question
+
     def drawn_among(self, wishes: Values, question: Any) -> tuple[str, ...]:  # noqa: ARG002
         """The outcomes that clusters are drawn among, for these options and this question; none
         where they are drawn before labels are looked at.
@@ -406,7 +410,7 @@ def certify(
     about = {**told.about, **(about or {})} or about
     counting = claim.counting(wishes, columns, data, options)
     question = claim.question_for(columns, data)
-    question = replace(question, among=claim.drawn_among(wishes, question))
+    question = replace(claim.as_asked(wishes, question), among=claim.drawn_among(wishes, question))
     if options.get("answers") is not None:
         options["answers"] = returned(options["answers"], claim.asked_text(wishes))
     tally = Tally.count(question, data=data, **{**columns, **counting, **options})

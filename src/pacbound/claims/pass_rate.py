@@ -7,10 +7,11 @@ holds or is refused. `threshold` records under which shield rollouts were driven
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import inf, isinf
 from typing import Any, Unpack
 
-from pacbound.claims.claim import certify_passed
+from pacbound.claims.claim import Values, certify_passed
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
@@ -158,6 +159,10 @@ DRIVEN = ThresholdProcedure(
 
 class RateClaim(ThresholdClaim[RateCertificate]):
     """Enough of all rows pass."""
+
+    def as_asked(self, wishes: Values, question: Any) -> Any:
+        """Under a shield a row is a rollout: a log with a row for each step is refused."""
+        return question if wishes["threshold"] is None else replace(question, of_rollouts=True)
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
         """How many rows passed and failed, in the one cell."""

@@ -319,7 +319,7 @@ def count_rows(
     own, counted = _count_rows(question, given, data, kept)
     scale = next((slot.scale for slot in own.slots.values() if slot.scale is not None), None)
     counted = replace(counted, scale=scale)
-    if own.lost_is is not None:
+    if own.of_rollouts:
         _require_rollouts(own, given, data)
     if data is None:
         _ask_about_outcome_as_score(given)
@@ -346,7 +346,7 @@ def _require_rollouts(question: Question, given: Mapping[str, Any], data: Any) -
     if data is None:
         named = [name for name in ("clusters", "groups") if name in given]
         by = {name: given[name] for name in named if not isinstance(given[name], Mapping)}
-        seen.take_arrays({"unsafe": given["unsafe"], **by})
+        seen.take_arrays({seen.unsafe.name: given[seen.unsafe.name], **by})
     elif not are_paths(data):
         # Loaded here, because files need no narwhals.
         from pacbound.tally.frames.counting import first_columns  # noqa: PLC0415

@@ -80,8 +80,8 @@ class _Column:
 
 @dataclass
 class RolloutRows:
-    """Whether the rows of a table look like steps; `unsafe` is the slot of the truth values, and
-    `own` are the columns that a question reads.
+    """Whether the rows of a table look like steps; `unsafe` is the slot of the truth values, which
+    may say what passed instead, and `own` are the columns that a question reads.
     """
 
     unsafe: Slot
@@ -103,15 +103,22 @@ class RolloutRows:
     @classmethod
     def of(cls, question: Question) -> Self:
         """Nothing seen yet of a table that a question about rollouts reads."""
-        return cls(question.slots["unsafe"], frozenset(s.name for s in question.slots.values()))
+        slots = question.slots
+        unsafe = slots.get("unsafe") or slots["passed"]
+        return cls(unsafe, frozenset(slot.name for slot in slots.values()))
+
+    def _crashes(self, rows: Rows) -> Flags:
+        """Which rows are unsafe; one without an outcome did not pass."""
+        true: Flags = np.asarray(rows.columns["unsafe"]) == 1
+        return ~true if self.unsafe.kind == "flag or nothing" else true
 
     def take_arrays(self, columns: Mapping[str, Any]) -> None:
         """Take in the first of some columns, if the truth values are among them."""
         name = self.unsafe.name
         if name in columns:
-            unsafe = Rows.of_arrays({name: self.unsafe}, {name: columns[name][:LOOKED_AT]})
+            unsafe = {"unsafe": columns[name][:LOOKED_AT]}
             held = {key: np.asarray(column)[:LOOKED_AT].tolist() for key, column in columns.items()}
-            self.take(unsafe.flags(name), held)
+            self.take(self._crashes(Rows.of_arrays({"unsafe": self.unsafe}, unsafe)), held)
 
     def take_files(self, tables: Iterable[TableFile]) -> None:
         """Take in the first rows of files."""
@@ -123,7 +130,7 @@ class RolloutRows:
         flags, found, rows = list[bool](), dict[str, list[Any]](), 0
         for whole in table.batches():
             batch = whole.where(np.arange(whole.rows) < most - rows)
-            flags += Rows.of_batch({"unsafe": self.unsafe}, batch).flags("unsafe").tolist()
+            flags += self._crashes(Rows.of_batch({"unsafe": self.unsafe}, batch)).tolist()
             for name in table.columns:
                 found.setdefault(name, []).extend(_held(batch, name))
             rows += batch.rows

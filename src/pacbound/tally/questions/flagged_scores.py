@@ -151,4 +151,5 @@ ROLLOUTS = FlaggedScores(
     labelled_by=("unsafe",),
     lowest_cell=-1,
     lost_is="unsafe",
+    of_rollouts=True,
 )

@@ -191,6 +191,8 @@ class Question(ABC):
         The lowest cell that a score can have: 0, or -1 if there is one below the grid.
     lost_is : str or None
         The outcome of all rows in the cell below the grid, where they have the same.
+    of_rollouts : bool
+        Whether a row is a whole rollout, so that a log with a row for each step is refused.
     labels_may_be_missing : bool
         Whether a row is counted that has no label.
     counts_inside : bool
@@ -241,6 +243,7 @@ class Question(ABC):
     options: tuple[str, ...] = ()
     lowest_cell: int = 0
     lost_is: str | None = None
+    of_rollouts: bool = False
     labels_may_be_missing: bool = False
     counts_inside: bool = True
     judged_at_once: bool = False
