@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from experiments.calibration import Array, Held, Predictions, drawn, held_out
+from experiments import accuracy_confidence
+from experiments.calibration import Array, Predictions, drawn, held_out
 from experiments.imagenet.outputs import SLOW, Outputs, TopFive, network, said
 from experiments.imagenet.source import Source, read
 from experiments.record import known, provenance, publish, show_progress, table
@@ -29,7 +29,6 @@ from experiments.temperature import of_top_five
 from experiments.two_models import chance_of_more
 from pacbound import calibrate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
-from pacbound.report import AccuracyConfidenceDisplay
 from pacbound.tally.grids import EqualWidthBins
 
 NAME = "imagenet_calibration"
@@ -117,7 +116,10 @@ def figures(source: Source) -> dict[str, Figure]:
         f"n_{n}": drawn(split, f"ResNet-101, n = {source.rows(n):,}")
         for n, split in zip(SIZES, shown, strict=True)
     }
-    return {**found, "accuracy_confidence": accuracy_confidence(shown[0])}
+    first = accuracy_confidence.drawn(
+        shown[0].claimed["softmax"], shown[0].intervals, shown[0].correct, delta=DELTA
+    )
+    return {**found, "accuracy_confidence": first}
 
 
 def measured(source: Source) -> dict[str, Any]:
@@ -220,15 +222,6 @@ def _held(cells: Cells, n: int, draws: int) -> dict[str, Any]:
         "width": float(np.mean(widths)),
         "cells_with_rows": float(np.mean(non_empty)),
     }
-
-
-def accuracy_confidence(split: Held) -> Figure:
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    FigureCanvasAgg(figure)
-    AccuracyConfidenceDisplay.from_certificate(
-        split.certificate, split.claimed["softmax"], split.correct, ax=figure.add_subplot()
-    )
-    return figure
 
 
 def markdown(record: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The calibration errors and proper scores, against plain loops, by hand and at the edges."""
+"""The calibration errors, against plain loops, by hand and at the edges."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 
 from pacbound import calibrate
 from pacbound.calibration.metrics import (
-    brier_score,
     expected_calibration_error,
     induced_calibration_error,
-    maximum_calibration_error,
-    negative_log_likelihood,
 )
 from pacbound.errors import InvalidValueError
 
@@ -86,10 +83,6 @@ def test_calibration_errors_equal_their_definition_on_and_beside_every_edge(rows
     assert expected_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(
         plain_ece(confidence, correct, n_bins), abs=1e-12, rel=0
     )
-    worst = max(gap for _, gap in gaps(confidence, correct, n_bins))
-    assert maximum_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(
-        worst, abs=1e-12, rel=0
-    )
 
 
 def test_float32_confidences_are_compared_with_the_edges_in_float64() -> None:
@@ -142,43 +135,6 @@ def test_induced_error_of_a_certificate_takes_its_intervals_and_estimates() -> N
     )
 
 
-@pytest.mark.parametrize("classes", [2, 10, 1000])
-def test_proper_scores_equal_their_definition(classes: int) -> None:
-    rng = np.random.default_rng(classes)
-    probabilities = rng.dirichlet(np.ones(classes), size=700)
-    labels = rng.integers(classes, size=700)
-    brier = np.square(probabilities - np.eye(classes)[labels]).sum(axis=1).mean()
-    likelihood = (
-        -math.fsum(math.log(probabilities[row, label]) for row, label in enumerate(labels)) / 700
-    )
-    assert brier_score(probabilities, labels) == pytest.approx(brier, rel=1e-12, abs=1e-15)
-    assert negative_log_likelihood(probabilities, labels) == pytest.approx(
-        likelihood, rel=1e-12, abs=1e-15
-    )
-
-
-@pytest.mark.parametrize("score", [brier_score, negative_log_likelihood])
-@pytest.mark.parametrize(
-    ("probabilities", "labels", "message"),
-    [
-        ([[0.7, 0.7]], [0], r"probabilities\[0\] sums to 1.4"),
-        ([[0.5, 0.5], [0.0, 0.1]], [0, 0], r"probabilities\[1\] sums to 0.1"),
-        ([[2.0, -1.0]], [0], "logits"),
-        ([[0.5, float("nan")]], [0], "nan"),
-        ([[0.5, 0.5]], [2], "from 0 to 1"),
-        ([[0.5, 0.5]], [0, 1], "Rows do not match"),
-        ([0.5], [0], "shape"),
-        (np.empty((0, 2)), np.empty(0, dtype=int), "no rows"),
-    ],
-)
-def test_what_is_no_distribution_over_classes_is_refused(
-    score: Any, probabilities: Any, labels: Any, message: str
-) -> None:
-    with pytest.raises(InvalidValueError, match=message):
-        score(probabilities, labels)
-
-
-@pytest.mark.parametrize("error", [expected_calibration_error, maximum_calibration_error])
 @pytest.mark.parametrize(
     ("confidence", "correct", "message"),
     [
@@ -190,9 +146,9 @@ def test_what_is_no_distribution_over_classes_is_refused(
         ([[0.5, 0.5]], [True], "shape"),
     ],
 )
-def test_bad_columns_are_refused(error: Any, confidence: Any, correct: Any, message: str) -> None:
+def test_bad_columns_are_refused(confidence: Any, correct: Any, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        error(confidence, correct)
+        expected_calibration_error(confidence, correct)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from tests.products import standing_for
 from pacbound import calibrate, certify_abstention, certify_recall
 from pacbound.errors import InvalidTypeError
 from pacbound.report import (
-    AccuracyConfidenceDisplay,
     RecallDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
@@ -41,12 +40,8 @@ WAYS: dict[str, Any] = {
     "intervals": lambda ax: ReliabilityDisplay.from_intervals(
         INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax
     ),
-    "curve": lambda ax: AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, ax=ax),
     "recall": lambda ax: RecallDisplay.from_certificate(
         certify_recall(CONFIDENCE, CORRECT, target=0.9, delta=0.05), ax=ax
-    ),
-    "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(
-        CERTIFICATE, CONFIDENCE, CORRECT, ax=ax
     ),
     "risk": lambda ax: RiskCoverageDisplay.from_certificate(
         certify_abstention(CONFIDENCE, CORRECT, xi=0.4, delta=0.05), ax=ax
@@ -63,13 +58,13 @@ before = settings()
 from pacbound.report import *
 rows = [0.2, 0.9], [False, True]
 ReliabilityDisplay.from_predictions(*rows, delta=0.1).figure_.savefig(sys.argv[1] + "/a.svg")
-AccuracyConfidenceDisplay.from_predictions(*rows).figure_.savefig(sys.argv[1] + "/b.png")
+ReliabilityDisplay.from_predictions(*rows, delta=0.1).figure_.savefig(sys.argv[1] + "/b.png")
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before
 """
 
 
-@pytest.fixture(params=standing_for(WAYS, ["certificate", "curve"], rest="slow"))
+@pytest.fixture(params=standing_for(WAYS, ["certificate", "risk"], rest="slow"))
 def draw(request: pytest.FixtureRequest) -> Any:
     return WAYS[request.param]
 
@@ -129,9 +124,6 @@ def test_plot_returns_the_display_and_can_be_repeated(draw: Any) -> None:
         lambda ax: ReliabilityDisplay.from_certificate(CERTIFICATE, ax=ax, histogram=False),
         lambda ax: ReliabilityDisplay.from_intervals(
             INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax, histogram=False
-        ),
-        lambda ax: AccuracyConfidenceDisplay.from_predictions(
-            CONFIDENCE, CORRECT, ax=ax, coverage=False
         ),
     ],
 )

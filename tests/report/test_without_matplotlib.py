@@ -30,7 +30,6 @@ def test_importing_the_report_does_not_load_matplotlib() -> None:
     "draw",
     [
         lambda: report.ReliabilityDisplay.from_predictions([0.5], [True], delta=0.1),
-        lambda: report.AccuracyConfidenceDisplay.from_predictions([0.5], [True]),
     ],
 )
 def test_drawing_without_matplotlib_names_the_command_that_installs_it(

@@ -1,12 +1,5 @@
 from pacbound.calibration.calibrator import PACCalibrator as PACCalibrator
-from pacbound.calibration.metrics import brier_score as brier_score
 from pacbound.calibration.metrics import expected_calibration_error as expected_calibration_error
 from pacbound.calibration.metrics import induced_calibration_error as induced_calibration_error
-from pacbound.calibration.metrics import maximum_calibration_error as maximum_calibration_error
-from pacbound.calibration.metrics import negative_log_likelihood as negative_log_likelihood
-from pacbound.calibration.reliability import AccuracyConfidenceBand as AccuracyConfidenceBand
-from pacbound.calibration.reliability import AccuracyConfidenceCurve as AccuracyConfidenceCurve
-from pacbound.calibration.reliability import accuracy_confidence_band as accuracy_confidence_band
-from pacbound.calibration.reliability import accuracy_confidence_curve as accuracy_confidence_curve
 
 __all__: list[str]

@@ -6,7 +6,6 @@ scipy. Displays hold a figure as data, `figure`, and draw it with matplotlib:
 | display | shows |
 |---|---|
 | `ReliabilityDisplay` | certified intervals, or claimed ones, against accuracy |
-| `AccuracyConfidenceDisplay` | accuracy and coverage above a threshold |
 | `AlarmDisplay` | false alarms and misses, and the certified thresholds |
 | `RecallDisplay` | positives found and rows flagged, and the certified threshold |
 | `RiskCoverageDisplay` | wrong answers against rows answered, and the certified threshold |

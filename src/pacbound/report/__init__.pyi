@@ -3,7 +3,6 @@
 from pacbound.report.certificates import AlarmDisplay as AlarmDisplay
 from pacbound.report.certificates import RecallDisplay as RecallDisplay
 from pacbound.report.certificates import RiskCoverageDisplay as RiskCoverageDisplay
-from pacbound.report.confidence import AccuracyConfidenceDisplay as AccuracyConfidenceDisplay
 from pacbound.report.confidence import ReliabilityDisplay as ReliabilityDisplay
 from pacbound.report.evidence import EvidenceDisplay as EvidenceDisplay
 from pacbound.report.page.writing import ReportedCertificate as ReportedCertificate

@@ -1,4 +1,4 @@
-"""Displays of confidence: reliability diagrams, and accuracy above a threshold."""
+"""Reliability diagrams."""
 
 from __future__ import annotations
 
@@ -8,40 +8,29 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from pacbound.calibration.reliability import (
-    AccuracyConfidenceBand,
-    AccuracyConfidenceCurve,
     ReliabilityBins,
-    accuracy_confidence_band,
-    accuracy_confidence_curve,
     induced_reliability,
 )
 from pacbound.claims.calibration import calibrate
 from pacbound.claims.calibration_certificate import CalibrationBins, CalibrationCertificate
-from pacbound.errors import InvalidTypeError
 from pacbound.figure import (
     Axis,
-    Band,
     Boxes,
     Column,
     Dots,
     Figure,
     Flats,
-    Floats,
     Level,
     Line,
-    Look,
     Mark,
     Panel,
-    Steps,
 )
 from pacbound.figures.bins import (
-    UNIT,
     Bins,
     axis_over_bins,
     intervals_by_bin,
     row_shares_below,
 )
-from pacbound.figures.thresholds import FEW
 from pacbound.report.certificates import figure_of
 from pacbound.report.with_matplotlib import Display
 
@@ -274,137 +263,6 @@ class ReliabilityDisplay(Display):
         return cls(_with_panel(figure, shown=histogram)).plot(ax)
 
 
-class AccuracyConfidenceDisplay(Display):
-    """Accuracy among the rows whose confidence reaches a threshold t, and the share of such rows.
-
-    Descriptive: the curves speak of the rows they were given, and no point on them is certified,
-    not even where the intervals are. With a certificate, the band lies between answering by the
-    lower ends of its intervals, P[correct | lower >= t], and by the upper ends,
-    P[correct | upper >= t]: the paper's green area.
-
-    A curve ends, with a dot, at the largest threshold that at least 30 rows reach, or 1 % of the
-    rows if these are fewer: beyond it, accuracy is mostly chance. The share of rows that reach a
-    threshold (coverage) is drawn as far as there are rows. The axes begin where the curves do:
-    below the left end every row is answered.
-
-    `plot` sets `axes_`, `ax_` and `figure_`; save the figure with `display.figure_.savefig(path)`.
-    In a notebook the display shows itself.
-
-    Parameters
-    ----------
-    figure
-        What is shown; the `from_...` methods make it.
-
-    Examples
-    --------
-    >>> from pacbound.data import fashion_mnist
-    >>> table = fashion_mnist()
-    >>> correct = table.prediction_fast == table.label
-    >>> display = AccuracyConfidenceDisplay.from_predictions(table.confidence_fast, correct)
-    >>> display.figure_.savefig("accuracy-confidence.png")
-    """
-
-    @classmethod
-    def from_predictions(
-        cls,
-        confidence: Any,
-        correct: Any,
-        *,
-        thresholds: Any = None,
-        ax: Axes | None = None,
-        coverage: bool = True,
-    ) -> Self:
-        """Draw the curve of these rows. Descriptive: no guarantee.
-
-        Parameters
-        ----------
-        confidence
-            The confidence of each row, in [0, 1].
-        correct
-            Whether each prediction was right: bool, or 0 and 1.
-        thresholds
-            Where the curve is computed; by default at 0, 0.01, …, 1.
-        ax
-            The axes to draw on; by default those of a new figure.
-        coverage
-            Whether the share of rows that reach each threshold is drawn below.
-
-        Returns
-        -------
-        AccuracyConfidenceDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        InvalidValueError
-            If there are no rows, or a confidence is not in [0, 1]; if `thresholds` is empty or
-            holds NaN.
-
-        Examples
-        --------
-        >>> display = AccuracyConfidenceDisplay.from_predictions(
-        ...     [0.6, 0.8, 0.9], [False, True, True], thresholds=[0.0, 0.7]
-        ... )
-        >>> display.figure.table().rows
-        [['0.0', '0.6667', '1.0000'], ['0.7', '1.0000', '0.6667']]
-        """
-        curve = accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
-        return cls(_with_panel(_accuracy(curve), shown=coverage)).plot(ax)
-
-    @classmethod
-    def from_certificate(
-        cls,
-        certificate: CalibrationCertificate,
-        confidence: Any,
-        correct: Any,
-        *,
-        groups: Any = None,
-        thresholds: Any = None,
-        ax: Axes | None = None,
-        coverage: bool = True,
-    ) -> Self:
-        """Draw the curve of these rows and the band of their certified intervals. Descriptive.
-
-        Parameters
-        ----------
-        certificate
-            A calibration certificate, as `calibrate` gives, from other rows than these.
-        confidence, correct, thresholds, ax, coverage
-            As for `from_predictions`.
-        groups
-            The group of each row, if the certificate is for groups.
-
-        Returns
-        -------
-        AccuracyConfidenceDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        InvalidTypeError
-            If `certificate` is not a calibration certificate.
-        InvalidValueError
-            As for `from_predictions`.
-
-        Examples
-        --------
-        >>> from pacbound import calibrate
-        >>> rows = [0.6, 0.8, 0.9] * 30, [False, True, True] * 30
-        >>> certificate = calibrate(*rows, delta=0.05, n_bins=10)
-        >>> display = AccuracyConfidenceDisplay.from_certificate(
-        ...     certificate, [0.55, 0.75], [False, True], thresholds=[0.0, 0.5]
-        ... )
-        >>> display.figure.table().head[3:5], display.figure.table().rows[1][3:5]
-        (['Accuracy by lower ends', 'Coverage by lower ends'], ['1.0000', '0.5000'])
-        """
-        if not isinstance(certificate, CalibrationCertificate):
-            raise InvalidTypeError.of("certificate", certificate, _EXPECTED)
-        curve = accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
-        intervals = certificate.interval(confidence, groups)
-        band = accuracy_confidence_band(intervals, correct, thresholds=thresholds)
-        return cls(_with_panel(_accuracy(curve, band, certificate.delta), shown=coverage)).plot(ax)
-
-
 def _with_panel(figure: Figure, *, shown: bool) -> Figure:
     return figure if shown else replace(figure, panels=figure.panels[:1])
 
@@ -466,58 +324,3 @@ def _described(bins: ReliabilityBins, *, points: bool) -> tuple[str, str]:
         f"{of}: n = {int(bins.trials.sum()):,}, {len(bins.edges) - 1} bins",
         f"{error}. Descriptive: nothing here is certified.",
     )
-
-
-def _accuracy(
-    curve: AccuracyConfidenceCurve,
-    band: AccuracyConfidenceBand | None = None,
-    delta: float | None = None,
-) -> Figure:
-    """Accuracy and coverage by threshold, and the band between both ends of intervals."""
-    order = np.argsort(curve.thresholds, kind="stable")
-    places = curve.thresholds[order]
-    curves: list[tuple[str, AccuracyConfidenceCurve, Look, int]] = []
-    marks: list[Mark] = []
-    if band is not None:
-        lower, upper = (_accuracy_shown(part)[order] for part in (band.by_lower, band.by_upper))
-        x, low = Steps(places, lower, "other").corners()
-        high = Steps(places, upper, "other").corners()[1]
-        marks.append(Band(x, low, high, "other", "between both"))
-        curves.append(("by lower ends", band.by_lower, "other", 2))
-        curves.append(("by upper ends", band.by_upper, "other", 3))
-    curves.append(("by confidence", curve, "seen", 0))
-    below: list[Mark] = []
-    columns = [Column("Threshold", places, "exact")]
-    for name, part, look, series in curves:
-        shown, answered = _accuracy_shown(part)[order], part.coverage[order]
-        marks.append(Steps(places, shown, look, name, series=series))
-        last = np.flatnonzero(np.isfinite(shown))[-1:]
-        marks.append(Dots(places[last], shown[last], look))
-        below.append(Steps(places, np.where(answered > 0, answered, np.nan), look, series=series))
-    for name, part, _, _ in [curves[-1], *curves[:-1]]:
-        columns.append(Column(f"Accuracy {name}", part.accuracy[order]))
-        columns.append(Column(f"Coverage {name}", part.coverage[order]))
-    heights = np.concatenate([_accuracy_shown(part) for _, part, _, _ in curves])
-    facts = "" if delta is None else f", delta = {delta:g}"
-    return Figure(
-        f"Accuracy of rows that reach t: n = {curve.rows:,}{facts}",
-        "Descriptive: no point is certified.",
-        _thresholds([part for _, part, _, _ in curves]),
-        [
-            Panel(Axis.around("Accuracy (share right)", heights, percent=True), marks),
-            Panel(Axis("Coverage", *UNIT, percent=True), below, 0.35),
-        ],
-        columns,
-    )
-
-
-def _accuracy_shown(curve: AccuracyConfidenceCurve) -> Floats:
-    """The accuracy where enough rows are left to speak of one, and NaN elsewhere."""
-    return np.where(curve.answered >= min(FEW, curve.rows / 100), curve.accuracy, np.nan)
-
-
-def _thresholds(curves: list[AccuracyConfidenceCurve]) -> Axis:
-    """From the largest threshold that every row reaches, on every curve, to 1."""
-    reached = [curve.thresholds[curve.answered == curve.rows] for curve in curves]
-    first = min(float(part.max(initial=0.0)) for part in reached)
-    return Axis("Confidence threshold t (0 to 1)", min(max(first, 0.0), 0.9), 1.0)
