@@ -64,6 +64,7 @@ EXHIBITS = (
     Exhibit("experiments.data_as_it_is", "data_as_it_is"),
     Exhibit("experiments.clusters", "clusters"),
     Exhibit("experiments.what_a_row_is", "what_a_row_is"),
+    Exhibit("experiments.grades.search", "graded_search"),
 )
 """In the order in which they run: later ones read what earlier ones wrote."""
 

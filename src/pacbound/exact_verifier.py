@@ -708,6 +708,133 @@ class Region:
         return total
 
 
+# Graded losses. A row that loses v multiplies each bet by 1 + stake (mean - v), and the average of
+# the products over all rows, the evidence, has a mean of at most 1 while the mean loss is not below
+# `mean`. So it reaches 1/delta with at most the chance delta.
+
+SPREADS = (1.5, 6.0, 24.0, 96.0)
+SHARES = "4/10 3/10 2/10 1/10"
+
+
+@dataclass(frozen=True)
+class Bets:
+    """Stakes of 20 bits each, and the share of each in the evidence."""
+
+    stakes: tuple[Decimal, ...]
+    shares: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, squares: Iterable[Decimal], shares: Sequence[Fraction], most: Decimal) -> Bets:
+        """Stakes by their squares, of at most `most`, rounded down."""
+        stakes = []
+        for square in squares:
+            mantissa, exponent = math.frexp(float(min(square.sqrt(), most)))
+            stakes.append(decimal(math.ldexp(math.floor(mantissa * 2**20), exponent - 20)))
+        return cls(tuple(stakes), tuple(shares))
+
+    @classmethod
+    def on_mean(cls, rows: int, mean: Decimal, delta: Decimal) -> Bets:
+        """On one mean: four variances."""
+        unit = -2 * delta.ln() / max(rows, 1) / (mean * (1 - mean))
+        most = Decimal("0.98") / (1 - mean)
+        return cls.of((unit * decimal(s) for s in SPREADS), _fractions(SHARES), most)
+
+    @classmethod
+    def on_thresholds(cls, rows: int, xi: Decimal, delta: Decimal) -> Bets:
+        """On every threshold: four variances for each of four shares of the rows above it."""
+        unit = -2 * delta.ln() / max(rows, 1) / (xi * (1 - xi))
+        squares = (unit * parts * decimal(s) for parts in (8, 4, 2, 1) for s in SPREADS)
+        shares = [share / 4 for share in _fractions(SHARES) * 4]
+        return cls.of(squares, shares, Decimal("0.98") / (1 - xi))
+
+    @classmethod
+    def on_exits(cls, rows: int, xi: Decimal, delta: Decimal) -> Bets:
+        """On every threshold of a cascade, where all rows count: four variances."""
+        unit = -2 * delta.ln() / max(rows, 1) / xi
+        squares = (unit * times / 2 for times in (1, 2, 4, 8))
+        return cls.of(squares, [Fraction(1, 4)] * 4, Decimal("0.98") / (1 - xi))
+
+    @classmethod
+    def on_every_mean(cls, rows: int, delta: Decimal) -> Bets:
+        """For bounds: the first stake is for a variance of 1/8, the next ones double, and shares
+        halve; the last has what is left.
+        """
+        most, squares = Decimal("0.98"), [-16 * delta.ln() / max(rows, 1)]
+        while squares[-1] < most**2:
+            squares.append(4 * squares[-1])
+        shares = [Fraction(1, 2**place) for place in range(1, len(squares))]
+        return cls.of(squares, [*shares, 1 - sum(shares, Fraction(0))], most)
+
+    def verdict(
+        self, counts: Sequence[int], losses: Sequence[Fraction], mean: Decimal, delta: Decimal
+    ) -> Verdict:
+        """Whether so many rows of each loss show that their mean is below `mean`."""
+        evidence, rounding = Decimal(0), Decimal(0)
+        for stake, share in zip(self.stakes, self.shares, strict=True):
+            product, size = ONE, 0.0
+            for rows, loss in zip(counts, losses, strict=True):
+                if rows:
+                    factor = 1 + stake * (mean - Decimal(loss.numerator) / loss.denominator)
+                    product *= factor**rows
+                    size += rows * abs(math.log(factor))
+            evidence += product * share.numerator / share.denominator
+            rounding = max(rounding, Decimal(size * 2.0**-43 + sum(counts) * 2.0**-49))
+        if evidence * delta < 1 - SURE:
+            return False
+        return True if evidence * delta > (rounding + Decimal("1.1e-9")).exp() else None
+
+
+def _fractions(texts: str) -> list[Fraction]:
+    return [Fraction(text) for text in texts.split()]
+
+
+def levels(number: int) -> list[Fraction]:
+    """So many losses from 0 to 1, equally far apart."""
+    return [Fraction(place, number - 1) for place in range(number)]
+
+
+def mean_test(counts: Sequence[int], mean: Decimal, delta: Decimal) -> Verdict:
+    """Whether counts per level show that the mean loss is below `mean`."""
+    bets = Bets.on_mean(sum(counts), mean, delta)
+    return bets.verdict(counts, levels(len(counts)), mean, delta)
+
+
+def thresholds_test(
+    steps: Sequence[Sequence[int]], rows: int, xi: Decimal, delta: Decimal
+) -> list[Verdict]:
+    """For each threshold, by the counts per level of the rows above it, whether it is claimed."""
+    bets = Bets.on_thresholds(rows, xi, delta)
+    return [bets.verdict(counts, levels(len(counts)), xi, delta) for counts in steps]
+
+
+def exits_test(steps: Sequence[Sequence[int]], xi: Decimal, delta: Decimal) -> list[Verdict]:
+    """The same of a cascade, by the counts per level, from -1 to 1, of what all rows lose."""
+    bets = Bets.on_exits(sum(steps[0]) if steps else 0, xi, delta)
+    return [
+        bets.verdict(counts, [2 * loss - 1 for loss in levels(len(counts))], xi, delta)
+        for counts in steps
+    ]
+
+
+# Bounds on means are multiples of this.
+MEAN_STEP = Decimal(2) ** -30
+
+
+def require_mean_lower(counts: Sequence[int], bound: Decimal, delta: Decimal, place: str) -> None:
+    """Raise unless this is the lower bound on a mean grade that counts per level show: there
+    the evidence is enough, and a step further in it is not.
+    """
+    bets, rows = Bets.on_every_mean(sum(counts), delta), sum(counts)
+    losses = levels(len(counts))[::-1]
+    fits = 0 <= bound < 1 and bound % MEAN_STEP == 0 and (rows > 0 or bound == 0)
+    require(fits, place, "is not a bound on a mean")
+    sound = bound == 0 or bets.verdict(counts, losses, 1 - bound, delta) is not False
+    require(sound, place, "claims more than the counts show")
+    further = bound + MEAN_STEP
+    tight = further >= 1 or bets.verdict(counts, losses, 1 - further, delta) is not True
+    require(tight or not rows, place, "claims less than the counts show")
+
+
 # --------------------------------------------------------------------------------------- 4. Kinds
 
 TOP = 65536
