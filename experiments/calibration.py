@@ -26,11 +26,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments.baselines import softmax
 from experiments.imagenet.generated import logits
 from experiments.record import RESULTS, provenance, publish, table
 from experiments.temperature import Rescaled, of_logits
 from pacbound import calibrate, expected_calibration_error, induced_calibration_error
-from pacbound.baselines import HistogramBinning, softmax
+from pacbound.baselines import HistogramBinning
 from pacbound.calibration.reliability import induced_reliability, reliability
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.data import fashion_mnist

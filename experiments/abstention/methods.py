@@ -11,7 +11,7 @@ from benchmarks.peers import adapter
 from numpy.typing import NDArray
 
 from experiments.abstention.tables import Case
-from pacbound.baselines import observed_risk_threshold, selective_guaranteed_risk
+from experiments.baselines import observed_risk_threshold, selective_guaranteed_risk
 from pacbound.procedures import abstention
 from pacbound.tally.grids import FINE as GRID
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.baselines import softmax
 from experiments.temperature import Rescaled, of_logits
-from pacbound.baselines import softmax
 from pacbound.data import fashion_mnist
 
 Array = NDArray[Any]

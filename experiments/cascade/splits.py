@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.baselines import SLOW_ALONE, histogram_threshold, softmax_threshold
 from experiments.cascade.exceeding import shown_above
 from experiments.cascade.models import Array, Models
 from experiments.two_models import NEVER, by_bound
 from pacbound import Tally
-from pacbound.baselines import (
-    SLOW_ALONE,
-    histogram_threshold,
-    softmax_threshold,
-)
 from pacbound.claims.cascade import certify_cascade
 from pacbound.paper import Passes, error_bound, greedy_thresholds
 from pacbound.procedures.cascade import TOP, walk_from_counts

@@ -20,6 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from experiments import palette
+from experiments.baselines import softmax_threshold
 from experiments.imagenet.outputs import BEFORE, SLOW, Outputs
 from experiments.imagenet.source import Source, read
 from experiments.palette import light_grid
@@ -36,7 +37,6 @@ from experiments.two_models import (
     searched,
     walked,
 )
-from pacbound.baselines import softmax_threshold
 
 NAME = "imagenet_ablation"
 SIZES = (5_000, 10_000, 15_000, 20_000)

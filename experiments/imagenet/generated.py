@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.baselines import softmax
 from experiments.imagenet.outputs import LISTED, Outputs, TopFive, gathered, listed
-from pacbound.baselines import softmax
 
 STRENGTHS = {
     "alexnet_pytorch": 3.6,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.baselines import softmax
 from experiments.imagenet.generated import logits
-from pacbound.baselines import softmax
 
 Array = NDArray[Any]
 

@@ -12,12 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.baselines import NAIVE_THRESHOLD, observed_miss_threshold
 from pacbound import Tally, certify_shield
-from pacbound.baselines import (
-    NAIVE_THRESHOLD,
-    observed_miss_threshold,
-    xi_threshold,
-)
 from pacbound.paper import shield_threshold, unsafe_bound
 from pacbound.procedures.threshold import TOP, allowed_events
 from pacbound.stats.planning import largest_passing
@@ -132,7 +128,7 @@ def threshold(method: str, table: Table, *, xi: float, delta: float) -> float:
     if method == "naive":
         return NAIVE_THRESHOLD
     if method == "xi-naive":
-        return xi_threshold(xi=xi)
+        return xi
     if method == "histogram":
         return observed_miss_threshold(table.tally, xi=xi)
     if method == "exact":

@@ -5,12 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pacbound import certify_shield
-from pacbound.baselines import (
-    NAIVE_THRESHOLD,
-    observed_miss_threshold,
-    xi_threshold,
-)
+from experiments.baselines import NAIVE_THRESHOLD, observed_miss_threshold
+from pacbound import Tally, certify_shield
 from pacbound.data import IndoorNavigationRollouts
 from pacbound.paper import shield_threshold
 
@@ -37,15 +33,16 @@ class Choice:
 
 def choices(table: IndoorNavigationRollouts) -> list[Choice]:
     """The threshold of every method for every xi."""
+    tally = Tally.count("shield", score=table.score, unsafe=table.unsafe)
     found = []
     for xi in XI:
         exact = certify_shield(table.score, table.unsafe, xi=xi, delta=DELTA)
         thresholds = {
             "exact": exact.threshold,
             "product": shield_threshold(table.final_score, table.unsafe, xi=xi, delta=DELTA),
-            "histogram": observed_miss_threshold(table.score, table.unsafe, xi=xi),
+            "histogram": observed_miss_threshold(tally, xi=xi),
             "naive": NAIVE_THRESHOLD,
-            "xi-naive": xi_threshold(xi=xi),
+            "xi-naive": xi,
         }
         found += [Choice(xi, method, threshold) for method, threshold in thresholds.items()]
     return found

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 from tests.products import standing_for
 
-from pacbound.baselines import TemperatureScaling, optimal_temperature
-from pacbound.baselines.confidences import (
+from pacbound.baselines import (
     HIGHEST_TEMPERATURE,
     LOWEST_TEMPERATURE,
     PROBABILITY_FLOOR,
+    TemperatureScaling,
+    optimal_temperature,
 )
 from pacbound.errors import InvalidValueError
 

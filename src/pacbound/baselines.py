@@ -1,5 +1,5 @@
-"""The usual ways to get confidences from a classifier's scores: the softmax believed as it is,
-temperature scaling, and histogram binning. None has a guarantee.
+"""Confidences to compare with, the usual ones: temperature scaling and histogram binning. Neither
+has a guarantee.
 
 Results are float64 whatever the logits are: float32 rounds confidences near 1 together.
 """
@@ -30,6 +30,8 @@ from pacbound.tally.probabilities import ONE_SCORE, as_probabilities, count_prob
 from pacbound.tally.questions import CALIBRATION
 from pacbound.tally.tally import Tally
 
+__all__ = ["HistogramBinning", "TemperatureScaling"]
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -47,107 +49,6 @@ Slope = Callable[[float], tuple[float, float]]
 _ENTRIES = 2**16
 _LOWEST = -1e290
 _ROWS = 16384
-
-
-def softmax(logits: Any) -> Floats:
-    """The probabilities exp(logit) / sum of exp(logits) of each row. No guarantee.
-
-    They are what the network says. No logit is too large: rows are shifted by their maximum first.
-
-    Parameters
-    ----------
-    logits
-        (rows, classes) finite numbers.
-
-    Returns
-    -------
-    ndarray of float64
-        (rows, classes) probabilities.
-
-    Raises
-    ------
-    InvalidTypeError
-        If `logits` does not hold numbers.
-    InvalidValueError
-        If `logits` has another shape, or holds NaN or infinities.
-
-    Examples
-    --------
-    >>> softmax([[0.0, 0.0], [1000.0, 0.0]])
-    array([[0.5, 0.5],
-           [1. , 0. ]])
-    """
-    return scaled_softmax(as_logits(logits, "logits"), 1.0)
-
-
-class NaiveSoftmax:
-    """The confidence of the softmax, unchanged. No guarantee.
-
-    Networks are often far too sure of themselves. It has the methods of the other baselines, and
-    nothing to fit.
-
-    Examples
-    --------
-    >>> NaiveSoftmax().predict_confidence([[2.0, 2.0], [5.0, 5.0]])
-    array([0.5, 0.5])
-    """
-
-    def fit(self, logits: Any, labels: Any) -> Self:  # noqa: ARG002, RUF100
-        """Do nothing, and return this object.
-
-        Parameters
-        ----------
-        logits, labels
-            Not looked at.
-
-        Returns
-        -------
-        NaiveSoftmax
-            This object.
-        """
-        return self
-
-    def predict_proba(self, logits: Any) -> Floats:
-        """The softmax of each row.
-
-        Parameters
-        ----------
-        logits
-            (rows, classes) finite numbers.
-
-        Returns
-        -------
-        ndarray of float64
-            (rows, classes) probabilities.
-
-        Raises
-        ------
-        InvalidValueError
-            If `logits` does not have the shape (rows, classes) or holds numbers that are not
-            finite.
-        """
-        return softmax(logits)
-
-    def predict_confidence(self, logits: Any) -> Floats:
-        """The highest probability of each row.
-
-        Parameters
-        ----------
-        logits
-            (rows, classes) finite numbers.
-
-        Returns
-        -------
-        ndarray of float64
-            One confidence for each row.
-
-        Raises
-        ------
-        InvalidValueError
-            If `logits` does not have the shape (rows, classes) or holds numbers that are not
-            finite.
-        """
-        return scaled_confidence(as_logits(logits, "logits"), 1.0)
 
 
 def as_logits(values: Any, name: str) -> Array:
