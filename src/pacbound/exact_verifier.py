@@ -1085,7 +1085,7 @@ def check_walk(claim: Part, report: Report) -> None:
     first = claim.limit("first_threshold") * TOP if declared else None
     on_grid = first is None or first in range(TOP + 1)
     require(on_grid, claim.at("first_threshold"), "is not on the grid")
-    tables, rate, rows = _tables(claim), _walked_rate(claim), 0
+    tables, rate, rows = _tables(claim), _allowed_rate(claim), 0
     delta = _rounded_down(Fraction(_level(claim)) / len(tables))
     for table in tables:
         table.only("group counts threshold claimed")
@@ -1106,7 +1106,7 @@ def check_walk(claim: Part, report: Report) -> None:
     report.trusted += ["the counts of each cell"]
 
 
-def _walked_rate(claim: Part) -> Decimal:
+def _allowed_rate(claim: Part) -> Decimal:
     """xi, or the largest double up to 1 - target."""
     if "xi" in claim.value:
         return decimal(claim.rate("xi", positive=False))
@@ -1160,6 +1160,8 @@ def _claimed(
         found = binomial_test(errors, rows, xi, level)
         return lenient if found is None else found
 
+    if not xi:
+        return []
     if declared:
         walks = [(_start_count(1, xi, delta), delta)]
     else:
@@ -1549,13 +1551,6 @@ def _require_allowed(  # noqa: PLR0913, RUF100
         _require_planned(claim, allowed, trials, rate, level, place)
     else:
         require_largest(allowed, trials, lambda k: binomial_test(k, trials, rate, level), place)
-
-
-def _allowed_rate(claim: Part) -> Decimal:
-    """Xi, or what the target leaves."""
-    if "xi" in claim.value:
-        return decimal(claim.rate("xi", positive=False))
-    return 1 - decimal(claim.rate("target"))
 
 
 def check_batch(claim: Part, report: Report) -> None:

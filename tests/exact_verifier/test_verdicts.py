@@ -37,6 +37,7 @@ from tests.kinds.random_rows import many
 
 from pacbound import (
     calibrate,
+    certify_abstention,
     certify_cascade,
     certify_forks,
     certify_recall,
@@ -201,6 +202,19 @@ def test_a_threshold_one_float_up_is_found_by_both() -> None:
     assert said_by_verifier(moved)
     assert said_by_package(moved)
     assert not said_by_verifier(document)
+
+
+@pytest.mark.parametrize("start", [None, 0.5])
+def test_errors_that_are_to_be_none_are_judged_by_both(start: float | None) -> None:
+    made = certify_abstention([0.5] * 300, [True] * 300, xi=0, delta=0.05, first_threshold=start)
+    assert not made.certified
+    assert said_by_verifier(_written(made)) == said_by_package(_written(made)) == []
+
+
+def test_a_target_next_to_none_leaves_both_the_same_rate() -> None:
+    """1 - 1e-300 has no double and no decimal of its own: both take the double below."""
+    document = _written(certify_recall([0.5], [True], target=1e-300, delta=1e-300))
+    assert said_by_verifier(document) == said_by_package(document) == []
 
 
 def _calibration(delta: float) -> Certificate:
