@@ -29,7 +29,7 @@ class TypedFile:
     @cached_property
     def schema(self) -> Any:
         with self._opened() as (schema, _):
-            return schema
+            return without_views(schema)
 
     @cached_property
     def partitions(self) -> dict[str, str | None]:
@@ -50,7 +50,8 @@ class TypedFile:
         with self._opened() as (_, records):
             for share, record in records(None if columns is None else stored):
                 for first in range(0, record.num_rows, _ROWS):
-                    part = record.slice(first, _ROWS)
+                    part, plain = record.slice(first, _ROWS), without_views(record.schema)
+                    part = part if part.schema == plain else part.cast(plain)
                     yield RecordRows(start, with_constants(part, constants))
                     start += part.num_rows
                 if progress is not None:
@@ -120,3 +121,28 @@ def _shares_of_file(reader: Any) -> _Records:
 def _shares_of_stream(reader: Any, file: Any) -> _Records:
     for record in reader:
         yield min(1.0, file.tell() / max(1, file.size())), record
+
+
+def without_views(schema: Any) -> Any:
+    """The schema with plain texts and bytes in place of views, which Arrow can neither filter nor
+    search.
+    """
+    import pyarrow  # noqa: PLC0415 - only files with types need it
+
+    plain = {
+        pyarrow.string_view(): pyarrow.large_string(),
+        pyarrow.binary_view(): pyarrow.large_binary(),
+    }
+
+    def plainly(kind: Any) -> Any:
+        if pyarrow.types.is_struct(kind):
+            return pyarrow.struct([inside.with_type(plainly(inside.type)) for inside in kind])
+        if pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind):
+            inside = kind.value_field
+            made = pyarrow.list_ if pyarrow.types.is_list(kind) else pyarrow.large_list
+            return made(inside.with_type(plainly(inside.type)))
+        return plain.get(kind, kind)
+
+    return pyarrow.schema(
+        [field.with_type(plainly(field.type)) for field in schema], schema.metadata
+    )
