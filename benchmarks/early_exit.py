@@ -20,11 +20,12 @@ from itertools import product
 
 import numpy as np
 import torch
+from experiments.early_exit.resnets import resnet_cifar
 from torch import Tensor, nn
 
 from benchmarks.row import HEADINGS, Bar, Row
 from benchmarks.sizes import FULL, Sizes
-from pacbound.cascade.early_exit import EarlyExitNetwork, early_exit_resnet, resnet_cifar
+from pacbound.cascade.early_exit import EarlyExitNetwork, early_exit_resnet
 
 # After which blocks the exits are, and which share of all images leaves at each.
 CASES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (

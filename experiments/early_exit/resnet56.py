@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from experiments.early_exit.cifar10 import DIGESTS, PACKAGE, as_input, load
-from pacbound.cascade.early_exit import count_macs, resnet_cifar
-from pacbound.cascade.early_exit.resnets import CifarResNet
+from experiments.early_exit.resnets import CifarResNet, resnet_cifar
+from pacbound.cascade.early_exit import count_macs
 
 RECORD = Path("experiments/results/early_exit_resnet56.json")
 PUBLISHED = 9339

@@ -33,9 +33,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
+from experiments.early_exit.resnets import resnet101
 from experiments.record import show_progress
 from pacbound.atomic_files import atomic_file
-from pacbound.cascade.early_exit import early_exit_resnet, resnet101
+from pacbound.cascade.early_exit import early_exit_resnet
 
 Array = NDArray[Any]
 Answers = Callable[[Tensor], Sequence[Tensor]]

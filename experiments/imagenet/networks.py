@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit.resnets import BottleneckResNet
+from experiments.early_exit.resnets import BottleneckResNet
 
 CLASSES = 1000
 

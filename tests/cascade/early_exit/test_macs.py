@@ -7,12 +7,10 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbound[torch]'")
 
 import torch
+from experiments.early_exit.resnets import resnet101
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit import (
-    count_macs,
-    resnet101,
-)
+from pacbound.cascade.early_exit import count_macs
 
 
 @pytest.mark.parametrize(

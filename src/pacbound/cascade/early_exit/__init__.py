@@ -7,9 +7,7 @@
 | `ExitTable` | what every exit says on every row |
 | `train_heads` | trains the slow network, then each head, as in the paper's appendix |
 | `count_macs` | what an answer costs at every exit, in multiply-accumulate operations |
-| `resnet_cifar` | ResNet-20, 32, 44 and 56 for images of 32 x 32 |
-| `resnet101` | ResNet-101, with torchvision's parameter names |
-| `early_exit_resnet` | exits after chosen blocks of any of them |
+| `early_exit_resnet` | exits after chosen blocks of a ResNet |
 
 Nothing here certifies: `EarlyExitNetwork.exit_table` gives the arrays that a cascade is certified
 from, and `infer` takes the certificate. Only this package needs torch; importing it without torch
@@ -25,7 +23,7 @@ except ImportError:
 
 from pacbound.cascade.early_exit.inference import EarlyExitResult
 from pacbound.cascade.early_exit.network import EarlyExitNetwork, ExitTable, count_macs
-from pacbound.cascade.early_exit.resnets import early_exit_resnet, resnet101, resnet_cifar
+from pacbound.cascade.early_exit.resnets import early_exit_resnet
 from pacbound.cascade.early_exit.training import train_heads
 
 __all__ = [
@@ -34,7 +32,5 @@ __all__ = [
     "ExitTable",
     "count_macs",
     "early_exit_resnet",
-    "resnet101",
-    "resnet_cifar",
     "train_heads",
 ]

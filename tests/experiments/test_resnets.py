@@ -7,9 +7,10 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbound[torch]'")
 
 import torch
+from experiments.early_exit.resnets import resnet101, resnet_cifar
 from torch import nn
 
-from pacbound.cascade.early_exit import early_exit_resnet, resnet101, resnet_cifar
+from pacbound.cascade.early_exit import early_exit_resnet
 from pacbound.errors import InvalidValueError
 
 
