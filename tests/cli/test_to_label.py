@@ -105,6 +105,17 @@ def changed(given: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*given[:at], *more, *given[at + 2 :])
 
 
+def test_the_earlier_look_lends_its_seed_to_the_next(pacbound: Run, table: Path) -> None:
+    rows = [{**row, "patient": f"p{at // 2}"} for at, row in enumerate(read(table))]
+    write(table, rows)
+    given = begun(pacbound, table, "--clusters", "patient", "--seed", 75261937)[:-2]
+    fill(table.parent / "ask.csv")
+    for came in (("--labels", "ask.csv"), ("--labels", "ask.csv", "--labels", "ask2.csv")):
+        done = pacbound(*given, *came, "--to-label", f"ask{len(came)}.csv", "-o", "cascade.json")
+        assert "its seed 75261937 draws them again" in done.stderr
+        fill(table.parent / "ask2.csv")
+
+
 def thresholds(path: Path) -> list[float]:
     found: Any = load_certificate(path)
     return [*found.thresholds.tolist()]
@@ -249,7 +260,7 @@ def test_labels_do_not_come_home_to_another_question(
     given = begun(pacbound, table)
     fill(table.parent / "ask.csv")
     refused = pacbound(*changed(given, more), "--labels", "ask.csv", "-o", "other.json", code=2)
-    assert "with another xi, delta, claim or costs" in refused.stderr
+    assert "with another xi, delta, claim, costs or seed" in refused.stderr
 
 
 def test_the_same_rows_in_another_format_are_the_same_rows(pacbound: Run, table: Path) -> None:

@@ -25,7 +25,7 @@ each = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.condition
 
 
 @each
-@pytest.mark.parametrize("rows", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
 def test_whoever_does_all_that_the_sentences_allow_keeps_delta(pair: Pair, rows: int) -> None:
     assert pair.law(True, rows) <= pair.delta * (1 + 1e-9)
 

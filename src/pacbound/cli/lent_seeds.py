@@ -32,8 +32,8 @@ def seed_for(
     member: str | None = None,
 ) -> int | None:
     """The seed that was typed; else that of the certificate or tally that stands at `output`, or of
-    a `member` of it, if it is one of the same kind and of the very files, and rows are drawn or
-    tossed for here; else None.
+    a `member` of it, if it is one of the same kind and of the very files (but for labels that came
+    back), and rows are drawn or tossed for here; else None.
     """
     typed: int | None = given.get("seed")
     draws = any(given.get(name) is not None for name in ("fold", *CHOOSING, *GRADED_SLOTS))
@@ -43,10 +43,10 @@ def seed_for(
         before = Tally.load(output) if is_tally_file(output) else load_certificate(output)
         sources = before.sources if isinstance(before, Tally) else before.provenance.sources
         known = {name for name in sources if name.startswith(_OF_FILE)}
-        labels = given.get("answers") or []
-        files = [*expanded(tables), *(expanded(labels) if labels else [])]
-        found = set(map(file_fingerprint, files))
-        same = found <= known if member is not None else found == known
+        found = set(map(file_fingerprint, expanded(tables)))
+        # A look at more labels, and one claim of several, is about rows beside other files.
+        looks = member is not None or bool(given.get("answers"))
+        same = found <= known if looks else found == known
         if member is not None and isinstance(before, Certificate):
             before = before.members[member]
     except (OSError, PacboundError, KeyError):

@@ -276,8 +276,8 @@ class ReturnedLabels:
                 f"{self.name} answers {wrong[0]}-r{self.ids[wrong[0]]} ({len(wrong):,} of "
                 f"{len(self.ids):,} such ids), which is no row of this table and question. It went "
                 "out for another table, for these rows before some were dropped, added or moved, "
-                "or with another xi, delta, claim or costs; or the line was cut short. Pass the "
-                "table and the options with which it went out."
+                "or with another xi, delta, claim, costs or seed; or the line was cut short. Pass "
+                "the table and the options with which it went out."
             )
 
     def place_of(self, name: str) -> int | None:
