@@ -120,6 +120,19 @@ def pacbound(pacbound: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
+def test_the_scale_is_kept_and_used(pacbound: Run, table: Path) -> None:
+    write(table, [{**row, "c": 100 * float(row["c"])} for row in read(table)])
+    pacbound("batch", table, *DRAWN, "--scale", 100, "--ask", "ask1.csv")
+    fill(table.parent / "ask1.csv")
+    given = ("batch", table, "--take", "ask1.csv", "--ask", "ask2.csv")
+    assert "scores" in pacbound(*given, "--scale", 1000, code=2).stderr
+    pacbound(*given)
+    fill(table.parent / "ask2.csv")
+    pacbound("batch", table, "--take", "ask2.csv", "-o", "all.csv")
+    counted = ("verify", "all.certificate.json", "--data", table, "--answers")
+    assert "the same counts" in pacbound(*counted, f"{table}.answers.jsonl").stdout
+
+
 def test_a_batch_that_ended_is_counted_again(pacbound: Run, table: Path) -> None:
     ended(pacbound, table)
     state = table.parent / "rows.csv.answers.jsonl"

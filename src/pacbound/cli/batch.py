@@ -15,6 +15,7 @@ from pacbound.cascade.answers import read_header
 from pacbound.cascade.batch import BatchStep, OpenBatch, limits_of
 from pacbound.cascade.records import records_of_files
 from pacbound.cascade.rows import Fill, ReadingOptions, rows_asked_for
+from pacbound.claims.provenance import SCALE
 from pacbound.cli.delivery import AboutOption, about_of, progress_bar
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, option
@@ -125,10 +126,13 @@ def batch(
         "sample": sample,
         "looks": looks,
         "whole_ties": whole_ties,
+        "scale": rows.notation().scale,
     }
     fixed = _completed(given, target, take or ())
     tables, goes_to = rows.tables(files), certificate or _beside(output)
+    rows = rows.scaled(fixed["scale"])
     notation, columns = rows.notation(), {name: str(fixed[name]) for name in _FIXED[:2]}
+    columns |= {} if notation.scale is None else {SCALE: repr(notation.scale)}
     refuse_overwriting(
         {
             "the answers": target,

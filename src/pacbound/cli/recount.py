@@ -137,7 +137,8 @@ def _batch_again(
             f"The batch does not say which column its {absent[0]} was in, because it was an array: "
             f"name it with --column {absent[0]}=NAME."
         )
-    reading = ReadingOptions.of(counting, files, ("classes", "missing"), "a batch")
+    options = {**counting, "scale": certificate.scale_of(counting.get("scale"))}
+    reading = ReadingOptions.of(options, files, ("classes", "missing"), "a batch")
     records = records_of_files(list(files), columns["confidence"], columns["prediction"], reading)
     limits = limits_of({**header, "xi": certificate.xi, "delta": certificate.delta})
     with OpenBatch(records, limits, answers, columns=columns) as going:

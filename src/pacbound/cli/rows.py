@@ -72,6 +72,14 @@ class RowChoices:
         """How the tables are written."""
         return Notation.of(**{name: self.typed[name] for name in WRITTEN})
 
+    def scaled(self, scale: float | str | None) -> RowChoices:
+        """The same with this scale, which may have been kept as text."""
+        try:
+            number = None if scale is None else float(scale)
+        except ValueError:
+            raise InvalidValueError(f"scale={scale!r} was kept, and is not a number.") from None
+        return RowChoices({**self.typed, "scale": number})
+
     def tables(self, files: Sequence[str]) -> list[str]:
         """The files, with one that holds standard input in the place of -."""
         found = self.typed["format"]
