@@ -1162,6 +1162,8 @@ def _claimed(
 
     if not xi:
         return []
+    if xi == 0:
+        return []
     if declared:
         walks = [(_start_count(1, xi, delta), delta)]
     else:

@@ -58,7 +58,7 @@ def test_six_steps_fit_on_three_screens_and_end_with_the_page(tmp_path: Path) ->
     printed = re.findall(r"^\$ (.*)$", done.stdout, re.MULTILINE)
     assert printed == ["cd out", *(step.command for step in STEPS)]
     assert "improved.json: NOT VERIFIED" in done.stdout
-    assert "any of these claims is wrong is at most 0.02, the sum." in done.stdout
+    assert "is wrong is at most 0.02, the sum of their deltas" in done.stdout
     assert lines[-1] == f"The page: {tmp_path.resolve() / 'out' / 'report.html'}"
     assert (tmp_path / "out" / "report.html").exists()
 

@@ -79,7 +79,7 @@ def test_no_name_in_a_file_reaches_the_terminal_as_a_control(
 ) -> None:
     plain = calibrate([0.5] * 90, [1] * 90, delta=0.1, groups=[NASTY] * 90, about={"note": NASTY})
     plain.save(tmp_path / "a.json")
-    certify_abstention([0.5] * 90, [1] * 90, xi=0.2, delta=0.1, groups=[NASTY] * 90).save(
+    certify_abstention([0.5] * 9, [1] * 9, xi=0.2, delta=0.1, groups=[NASTY] * 9).save(
         tmp_path / "b.json"
     )
     document = plain.to_dict()

@@ -134,6 +134,7 @@ def test_it_is_one_file_that_runs_anywhere_on_the_standard_library_alone(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:No row is unsafe, and values of clusters repeat")
 @pytest.mark.parametrize("kind", [name for name, kind in TRIED.items() if kind.random])
 def test_it_agrees_with_the_package_on_random_certificates(kind: str) -> None:
     make = TRIED[kind].random
@@ -360,23 +361,23 @@ STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
     "a threshold one step up": (
         "shield recall false-alarms abstention cascade",
         lambda claim: _move_threshold(claim, 1),
-        40,
+        30,
     ),
     "a threshold one step down": (
         "shield recall false-alarms abstention cascade",
         lambda claim: _move_threshold(claim, -1),
-        40,
+        30,
     ),
     "counts of two bins swapped": ("calibration", _swap_bins, 4),
     "a success in the next bin": ("calibration", _move_a_success, 4),
-    "losses and gains swapped": ("cascade", _swap_losses_and_gains, 20),
-    "the failing step left out": ("cascade", _drop_the_failure, 15),
+    "losses and gains swapped": ("cascade", _swap_losses_and_gains, 10),
+    "the failing step left out": ("cascade", _drop_the_failure, 10),
     "delta split differently": ("bundle", _split_otherwise, 2),
     "one answer fewer asked for": ("batch", _ask_one_fewer, 4),
     "one more allowed at a look that was not taken": ("batch", _allow_one_more, 1),
     "looks left out": ("recall shield", _drop_the_looks, 3),
-    "a group left out": ("cascade", _drop_a_group, 15),
-    "differ claimed of labelled rows": ("cascade", _claim_that_few_differ, 40),
+    "a group left out": ("cascade", _drop_a_group, 10),
+    "differ claimed of labelled rows": ("cascade", _claim_that_few_differ, 30),
     "answers that differ as gains": ("cascade", _hide_the_events, 3),
     "labels that could gain": ("cascade", _say_that_labels_could_gain, 2),
 }

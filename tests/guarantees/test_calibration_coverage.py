@@ -185,6 +185,7 @@ def rows(values: Any, counts: NDArray[np.int64]) -> tuple[Any, NDArray[np.bool_]
 @pytest.mark.parametrize(
     "score", [(0.2, 0.5, 0.9), (0.0, 0.5, 1.0), (0.5, np.nextafter(0.5, 1), 1.0)]
 )
+@pytest.mark.filterwarnings("ignore:confidence and correct are equal")
 def test_quantiles_of_the_same_scores_as_edges_miss_with_probability_at_most_delta(
     score: tuple[float, ...], n_bins: int
 ) -> None:

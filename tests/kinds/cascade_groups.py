@@ -95,7 +95,7 @@ KIND = Kind(
             delta=0.05,
             group_thresholds="own",
         ),
-        "cascade-groups-own": lambda: certify_cascade(
+        "cascade-groups-own-exact": lambda: certify_cascade(
             data=in_groups(400, 2), xi=0.15, delta=0.05, group_thresholds="own"
         ),
         "cascade-groups-no-loss": lambda: certify_cascade(
@@ -111,7 +111,7 @@ KIND = Kind(
     layouts=(
         "cascade-groups-no-loss",
         "cascade-groups-own-partial",
-        "cascade-groups-own",
+        "cascade-groups-own-exact",
         "cascade-groups-small",
     ),
     random=_random,

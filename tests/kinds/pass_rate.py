@@ -48,7 +48,7 @@ KIND = Kind(
         "pass-rate-under-shield": lambda: _made(300, 12, threshold=0.3),
         "pass-rate-under-shield-refused": lambda: _made(300, 40, threshold=float("inf")),
     },
-    layouts=("pass-rate-groups", "pass-rate-under-shield"),
+    layouts=("pass-rate-clusters", "pass-rate-groups", "pass-rate-under-shield"),
     random=_random,
     use=lambda: Use(_made(400, 3), _rows),
 )

@@ -373,9 +373,10 @@ def batch_step(
     --------
     >>> rows = [0.9, 0.8, 0.3, None], ["dog"] * 4
     >>> asked = {"xi": 0.5, "delta": 0.1, "answers": None}
-    >>> step = batch_step(*rows, **asked)
-    >>> step.ask
-    array([2, 3])
+    >>> batch_step(*rows, **asked).ask
+    array([3])
+    >>> batch_step(*rows, told={3: "dog"}, **asked).ask
+    array([2])
     >>> batch_step(*rows, told={2: "cat", 3: "dog"}, **asked).predictions.tolist()
     ['dog', 'dog', 'cat', 'dog']
     """

@@ -226,7 +226,7 @@ def design_cascade(  # noqa: PLR0913
     ...     delta=0.01,
     ... )
     >>> design.models, design.certificate.n, f"{design.saved:.0%} saved"
-    ((0, 1), 16000, '61% saved')
+    ((0, 1), 16000, '62% saved')
     """
     asked = CLAIM.wishes({"xi": xi, "delta": delta})
     rate, level = asked["xi"], asked["delta"]

@@ -8,7 +8,6 @@ of the demo they can be run again, one by one.
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shlex
 import subprocess
@@ -16,7 +15,6 @@ import sys
 import webbrowser
 from contextlib import chdir
 from dataclasses import dataclass
-from fractions import Fraction
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -47,8 +45,8 @@ _FORGERY: Final = (
 STEPS: Final = (
     Step(
         "The early exit answers for the whole network, losing at most 1 % accuracy.",
-        "pacbound cascade held.csv --confidence confidence_fast "
-        "--prediction prediction_fast,prediction_slow --label label --costs 115456,3733888 "
+        "pacbound cascade held.csv --confidence confidence "
+        "--prediction fast,slow --label label --costs 115456,3733888 "
         "--xi 0.01 --delta 0.01 -o cascade.json",
     ),
     Step(
@@ -99,20 +97,11 @@ def demo(
                 complain(f"{step.command} ended with {code}, not {step.code}: the demo ends here.")
                 # One that was interrupted, or ended by a signal, says so itself.
                 return max(BUG, code)
-        typer.echo(f"\n{_all_deltas()}")
     page = output.resolve() / "report.html"
-    typer.echo(f"The page: {page}")
+    typer.echo(f"\nThe page: {page}")
     if opens and not _opened(page):
         complain("There is no desktop to open it on.")
     return 0
-
-
-def _all_deltas() -> str:
-    """What the certificates of the page add up to, as a sentence."""
-    paths = [Path(name) for name in ("cascade.json", "shield.json")]
-    claims = [json.loads(path.read_text(encoding="utf-8"))["claim"] for path in paths]
-    total = sum((Fraction(repr(claim["delta"])) for claim in claims), Fraction(0))
-    return f"The chance that any of these claims is wrong is at most {float(total):g}, the sum."
 
 
 def _opened(page: Path) -> bool:
@@ -136,16 +125,16 @@ def _images() -> dict[str, dict[str, Any]]:
 
     def columns(rows: Any) -> dict[str, Any]:
         return {
-            "confidence_fast": table.confidence_fast[rows],
-            "prediction_fast": table.prediction_fast[rows],
-            "prediction_slow": table.prediction_slow[rows],
+            "confidence": table.confidence_fast[rows],
+            "fast": table.prediction_fast[rows],
+            "slow": table.prediction_slow[rows],
             "label": table.label[rows],
         }
 
     wrong = columns(future)
     # From half-way on, a fault pairs each image with the early exit's answer to the one before.
-    fast, half = wrong["prediction_fast"], len(future) // 2
-    wrong["prediction_fast"] = np.where(np.arange(len(fast)) < half, fast, np.roll(fast, 1))
+    fast, half = wrong["fast"], len(future) // 2
+    wrong["fast"] = np.where(np.arange(len(fast)) < half, fast, np.roll(fast, 1))
     return {"held.csv": columns(held), "in_use.csv": wrong}
 
 
