@@ -1358,7 +1358,7 @@ _SHIELD = Trials("xi rate horizon", "safe unsafe", -1, "all", "unsafe", "below",
 _RATE = Trials("target", "passed failed", -1, "all", "failed", "below", top=-1, groups="")
 # The procedures of threshold claims: what is asked for beside delta, and what is counted.
 THRESHOLDS: dict[str, Trials] = {
-    "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below"),
+    "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below", top=2**24),
     "recall/binomial/1": _RECALL,
     "recall/planned-looks/1": replace(_RECALL, asks="target looks", by="looks"),
     "false-alarms/binomial/1": replace(
@@ -1524,9 +1524,9 @@ class Histogram:
         for cell, events in list(zip(self.cells, self.events, strict=True))[:: 1 if below else -1]:
             many += events
             if many > allowed:
-                if cell == (-1 if below else TOP):
+                if cell == (-1 if below else self.kind.top):
                     return self.refused
-                return (cell if below else cell + 1) / TOP
+                return (cell if below else cell + 1) / self.kind.top
         return math.inf if below else 0.0
 
 

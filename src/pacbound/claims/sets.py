@@ -136,7 +136,7 @@ CLAIM = ThresholdClaim(
                 "every-row-counts",
                 "same-type-in-use",
             ),
-            trials=Trials("all", "labelled", "below"),
+            trials=Trials("all", "labelled", "below", top=LABEL_SCORES.grid.n_cells - 1),
             words=ClaimWords(
                 about="{n} rows",
                 unit="rows",

@@ -269,10 +269,11 @@ def histograms_of(
 def histogram_cells(tables: Iterable[Values], top: int) -> Cells:
     """The rows of each outcome in each cell of the score, by the names of the cells."""
     found: Cells = {}
+    digits = len(str(top)) + 1
     for table in tables:
         counts = {name: column.tolist() for name, column in table["counts"].items()}
         for place, cell in enumerate(counts.pop("cells")):
-            where = f"score {cell / top:g}" if cell >= 0 else "without a score"
+            where = f"score {cell / top:.{digits}g}" if cell >= 0 else "without a score"
             found[group_prefix(table) + where] = {
                 name: rows[place] for name, rows in counts.items()
             }

@@ -55,7 +55,6 @@ from pacbound.forms import Ask, Threshold, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.threshold import (
     SLOW,
-    TOP,
     UNEXPLAINED,
     Decision,
     NoThreshold,
@@ -216,7 +215,7 @@ class ThresholdClaim(Claim[C]):
                 DRAWN,
                 tables_field(
                     *self.counted_fields(question),
-                    Field("threshold", Threshold(TOP)),
+                    Field("threshold", Threshold(question.grid.n_cells - 1)),
                     Field("allowed", Whole(-1)),
                     agree=self.agree_table,
                 ),
@@ -226,7 +225,8 @@ class ThresholdClaim(Claim[C]):
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
         """What a table holds of the data."""
-        form = Histogram(question.outcomes_of_a_row, TOP, question.lowest_cell)
+        top = question.grid.n_cells - 1
+        form = Histogram(question.outcomes_of_a_row, top, question.lowest_cell)
         return (Field("counts", form, counted=True),)
 
     def agree_table(self, part: Reader, table: Values) -> None:
@@ -405,7 +405,7 @@ class ThresholdClaim(Claim[C]):
 
     def thresholds(self, certificate: C) -> dict[str, Json]:
         """The threshold, or that of each group."""
-        values, write = certificate.values, Threshold(TOP).write
+        values, write = certificate.values, Threshold().write
         common = values["scope"] == "top" or values["group_thresholds"] == "common"
         if common and not left_out(values):
             return {"threshold": write(common_threshold(certificate))}
@@ -448,7 +448,7 @@ class ThresholdClaim(Claim[C]):
         limit = Quantity(table["threshold"], "threshold", rounding)
         group = "" if table["group"] is None else f", {table['group']}"
         return share_by_threshold(
-            cells / TOP,
+            cells / search.top,
             curves,
             title=f"{name} by threshold{group}",
             caption="Lines show what was seen. "
@@ -502,7 +502,7 @@ class ThresholdClaim(Claim[C]):
 
     def cells(self, certificate: C) -> Cells:
         """How many rows of each outcome are in each cell of the score."""
-        return histogram_cells(certificate.values["tables"], TOP)
+        return histogram_cells(certificate.values["tables"], trials_of(certificate).top)
 
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
         """What was asked for and decided."""

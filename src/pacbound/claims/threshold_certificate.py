@@ -49,6 +49,8 @@ class Trials:
     turns : bool
         Whether tables say where trials become events and where they cease to be: they are then not
         monotone in the threshold, and are walked from a declared start upwards.
+    top : int
+        The highest cell: thresholds are multiples of 1 / `top`.
     """
 
     of: str
@@ -56,6 +58,7 @@ class Trials:
     side: Side
     lost_is_alarm: bool = False
     turns: bool = False
+    top: int = TOP
 
     @property
     def rounding(self) -> Rounding:
@@ -75,11 +78,11 @@ class Trials:
         rows = sum(column for name, column in counts.items() if name != "cells")
         trials = int(np.sum(rows if self.of == "all" else counts[self.of]))
         if not self.lost_is_alarm:
-            return Search(cells, events, trials, self.side)
+            return Search(cells, events, trials, self.side, top=self.top)
         gone = cells == LOST
         lost = int(np.sum(np.asarray(rows)[gone]))
         kept = int(events[~gone].sum())
-        return Search(cells[~gone], events[~gone], kept + lost, self.side, lost)
+        return Search(cells[~gone], events[~gone], kept + lost, self.side, lost, self.top)
 
     def among(
         self, names: Sequence[str], cells: Integers, outcomes: Integers, limits: Floats
@@ -88,7 +91,8 @@ class Trials:
         place among `names`) and the threshold that it is compared with.
         """
         trials = outcomes == names.index(self.of) if self.of != "all" else outcomes >= 0
-        beyond = cells < limits * TOP if self.side == "below" else cells >= limits * TOP
+        limits = limits * self.top
+        beyond = cells < limits if self.side == "below" else cells >= limits
         return trials, beyond & (outcomes == names.index(self.events))
 
 
@@ -338,7 +342,7 @@ class ThresholdCertificate(Certificate):
     def _acted_on(self, outcome: str = "all", weights: Mapping[str, float] | None = None) -> Any:
         acted = 0
         for table in self.values["tables"]:
-            hit = table["counts"]["cells"] >= table["threshold"] * TOP
+            hit = table["counts"]["cells"] >= table["threshold"] * trials_of(self).top
             acted += rows_of(table["counts"], outcome, weights)[hit].sum()
         return acted
 
@@ -347,17 +351,17 @@ class ThresholdCertificate(Certificate):
         rows whose score is at least that; NaN if there are none. Lost rollouts reach no score.
         """
         cells = np.unique(np.concatenate([counts["cells"] for counts in self.histograms]))
-        cells = cells[cells != LOST][::-1]
+        cells = cells[cells != LOST]
         shares, weights = [], stands_for(self.values)
         for outcome in outcomes:
-            rows, total = np.zeros(TOP + 1), 0.0
+            rows, total = np.zeros(cells.size), 0.0
             for counts in self.histograms:
                 kept, of = counts["cells"] != LOST, rows_of(counts, outcome, weights)
-                rows[counts["cells"][kept]] += of[kept]
+                rows[np.searchsorted(cells, counts["cells"][kept])] += of[kept]
                 total += of.sum()
-            found = np.cumsum(rows[::-1])[::-1][cells]
+            found = np.cumsum(rows[::-1])
             shares.append(found / total if total else np.full(cells.size, np.nan))
-        return (cells / TOP, *shares)
+        return (cells[::-1] / trials_of(self).top, *shares)
 
 
 def group_names(certificate: Any, groups: Any, rows: int, **given: Any) -> NDArray[np.str_] | None:

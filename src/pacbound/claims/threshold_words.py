@@ -27,7 +27,7 @@ from pacbound.claims.threshold_certificate import (
 )
 from pacbound.documents import printable
 from pacbound.forms import REQUIRED, allowed_rate
-from pacbound.procedures.threshold import LOST, SLOW, TOP, UNEXPLAINED, NoThreshold
+from pacbound.procedures.threshold import LOST, SLOW, UNEXPLAINED, NoThreshold
 from pacbound.says import (
     Quantity,
     Says,
@@ -209,7 +209,7 @@ def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sente
     kept = [table for table in certificate.values["tables"] if not is_refused(certificate, table)]
     limits = [table["threshold"] for table in kept]
     # From a threshold that alarms may begin at, the cell just below it breaks the budget.
-    decisive = [limit * TOP - (trials.side == "from") for limit in limits]
+    decisive = [limit * trials.top - (trials.side == "from") for limit in limits]
     deciding = "turns" if trials.turns else "counts"
     total = sum(int(rows_of(table["counts"], "all").sum()) for table in kept)
     yield from tied_scores([table[deciding] for table in kept], decisive, words.rows, total)
@@ -234,7 +234,7 @@ def _with_more(certificate: Any) -> float:
         search = search_of(certificate, table)
         limit = search.threshold(int(allowed_rate(certificate.values) * search.trials))
         rows = rows_of(table["counts"], "all")
-        acted += int(rows[table["counts"]["cells"] >= limit * TOP].sum())
+        acted += int(rows[table["counts"]["cells"] >= limit * search.top].sum())
         total += int(rows.sum())
     return acted / total
 
@@ -268,7 +268,7 @@ def quantities(
     weights = stands_for(values)
     for part in tables:
         counts, limit = part["counts"], part["threshold"]
-        above = counts["cells"] >= limit * TOP
+        above = counts["cells"] >= limit * trials.top
         search = search_of(certificate, part)
         number += search.trials
         events += search.events_at(limit)

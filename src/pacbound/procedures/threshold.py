@@ -42,7 +42,8 @@ Side = Literal["below", "from"]
 # Whether so many events among so many trials pass.
 Passes = Callable[[int, int], bool]
 
-# The highest cell: thresholds are j / 2^16. Another grid would need procedures of other names.
+# The highest cell, unless a claim says otherwise: thresholds are j / 2^16. Another grid would need
+# procedures of other names.
 TOP = 2**16
 # The code of a refusal that the counts do not lead to: a file was changed.
 UNEXPLAINED = "unexplained"
@@ -79,7 +80,8 @@ class Decision:
 @dataclass(frozen=True)
 class Search:
     """What is searched: occupied `cells`, which rise, with the `events` in each; the number of all
-    `trials`; and how many of them are events at every threshold because they were `lost`.
+    `trials`; how many of them are events at every threshold because they were `lost`; and the
+    highest cell.
     """
 
     cells: Integers
@@ -87,6 +89,7 @@ class Search:
     trials: int
     side: Side
     lost: int = 0
+    top: int = TOP
 
     def threshold(self, allowed: int) -> float:
         """The threshold farthest from the refusal with at most so many events; the refusal's own,
@@ -103,20 +106,21 @@ class Search:
         broken = int(cells[over[0]])
         if self.side == "below":
             # Every threshold up to and including the cell that breaks the budget still keeps it.
-            return refused if broken == LOST else broken / TOP
-        return refused if broken == TOP else (broken + 1) / TOP
+            return refused if broken == LOST else broken / self.top
+        return refused if broken == self.top else (broken + 1) / self.top
 
     def events_at(self, threshold: float) -> int:
         """How many trials are events at a threshold."""
         below = self.side == "below"
-        hit = self.cells < threshold * TOP if below else self.cells >= threshold * TOP
+        limit = threshold * self.top
+        hit = self.cells < limit if below else self.cells >= limit
         lost = int(self.events[self.cells == LOST].sum()) if below and threshold == -inf else 0
         return self.lost + lost + int(self.events[hit].sum())
 
     @property
     def unavoidable(self) -> int:
         """The trials that are events at every threshold."""
-        edge = LOST if self.side == "below" else TOP
+        edge = LOST if self.side == "below" else self.top
         return self.lost + int(self.events[self.cells == edge].sum())
 
 

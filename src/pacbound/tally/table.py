@@ -148,6 +148,9 @@ def unnamed(names: Iterable[str]) -> list[str]:
 # Up to so many entries a table is kept whole; a larger one holds only the cells that were hit.
 _DENSE = 2**22
 
+# So many rows are taken at a time, at most.
+_MOST_ROWS = 2**20
+
 # Rows that come first and are fewer than one in so many entries are sorted: to walk a whole table
 # would take longer.
 _FEW = 16
@@ -172,7 +175,8 @@ class CountTable:
         """How many rows to take at a time, so that the table is not walked more often than the
         data.
         """
-        return max(8192, self._width * self._outcomes) if self._scores == 1 else 2**20
+        table = self._width * self._outcomes if self._scores == 1 else _MOST_ROWS
+        return min(max(8192, table), _MOST_ROWS)
 
     def add(self, judged: Judged) -> None:
         """Count some rows."""

@@ -35,6 +35,7 @@ from pacbound.tally.columns import (
     numeric,
     same_length,
 )
+from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.question import Judged, Question, RowColumn
 
 if TYPE_CHECKING:
@@ -242,4 +243,6 @@ LABEL_SCORES = LabelScores(
     labelled_by=("label",),
     labels_may_be_missing=True,
     lowest_cell=-1,
+    # Networks that are sure give a true label 10^-5 where they err: cells of 2^-16 are too wide.
+    grid=DyadicGrid(24),
 )
