@@ -366,8 +366,8 @@ def test_the_folder_of_a_collection(examples: int, tmp_path: Path) -> None:
     def check(pool: list[str]) -> None:
         home = tmp_path / "home"
         rmtree(home, ignore_errors=True)
-        task = {"environment": pool[0], "policy": pool[-1]}
-        plan = {**task, "kind": Rollouts.kind, "parts": 1, "identity": {"danger": pool}}
+        task = {"identity": pool[0], "environment": pool[0], "policy": pool[-1]}
+        plan = {**task, "kind": Rollouts.kind, "parts": 1}
         made, seeds = _rollouts(pool, task), np.arange(3)
         parts = {f"{ROWS}{column}": values for column, values in made.columns.items()}
         CheckpointFolder(home, plan).write(0, packed({**parts, SEEDS: seeds}))

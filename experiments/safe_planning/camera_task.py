@@ -156,11 +156,7 @@ def camera_robot(policy: Any, danger: Any) -> Task:
         brake,
         danger,
         horizon=HORIZON,
-        identity={
-            "environment": "IndoorNavigation by camera",
-            "policy": digest(POLICY),
-            "danger": digest(DANGER) if danger else "none",
-        },
+        identity=f"a robot by camera, {digest(POLICY)}, {digest(DANGER) if danger else None}",
     )
 
 

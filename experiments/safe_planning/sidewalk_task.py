@@ -172,11 +172,7 @@ def walk(policy: Any, danger: Any) -> Task:
         turn_on_the_spot,
         danger,
         horizon=HORIZON,
-        identity={
-            "environment": "MiniWorld-Sidewalk-v0, domain_rand",
-            "policy": digest(POLICY),
-            "danger": digest(DANGER) if danger else "none",
-        },
+        identity=f"MiniWorld-Sidewalk-v0, {digest(POLICY)}, {digest(DANGER) if danger else None}",
     )
 
 

@@ -77,8 +77,7 @@ TASKS: dict[str, tuple[Callable[[], Task], int, float]] = {
 def counting(task: Task) -> Task:
     """The same task in environments whose steps are counted."""
     made: Any = task.environment
-    known = task.identity if isinstance(task.identity, str) else made.__name__
-    return replace(task, environment=lambda: Counted(made()), identity=f"{known}, counted")
+    return replace(task, environment=lambda: Counted(made()))
 
 
 def collection(name: str, seeds: range, outcome: Any) -> tuple[Any, int]:

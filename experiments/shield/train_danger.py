@@ -104,6 +104,7 @@ def rolled_out(
             horizon=HORIZON,
             keep_frames=True,
             folder=folder,
+            identity="training",
             n_jobs=jobs,
             progress=shown("rollouts"),
         )

@@ -19,7 +19,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.shield import ForkedRollouts, Rollouts, Shield, Task, collect_rollouts, run_shielded
 from pacbound.shield.rollouts.world import World
 
-TASK = Task(slippery, rash, brake, danger, horizon=40)
+TASK = Task(slippery, rash, brake, danger, horizon=40, identity="slippery")
 EIGHTHS = [*(number / 8 for number in range(9)), np.inf]
 
 

@@ -45,17 +45,23 @@ def rollouts(folder: Path) -> Rollouts:
         backup_steps=20,
         check_clearance=0.5,
         folder=folder,
-        identity={"danger": "model of 3 May"},
+        identity="model of 3 May",
     )
 
 
 def test_the_certificate_names_what_its_claim_depends_on(rollouts: Rollouts) -> None:
     certificate = rollouts.certify(xi=0.3, delta=0.05, about={"owner": "Ada"})
     about = certificate.provenance.about
-    assert about["environment"].startswith("CarWithClearance ")
-    assert about["policy"].startswith("drive ")
-    assert about["backup"].startswith("brake ")
-    assert about["danger"] == "danger known as 'model of 3 May'"
+    named = {
+        part: about[part] for part in ("identity", "environment", "policy", "backup", "danger")
+    }
+    assert named == {
+        "identity": "model of 3 May",
+        "environment": "CarWithClearance",
+        "policy": "drive",
+        "backup": "brake",
+        "danger": "danger",
+    }
     assert (about["horizon"], about["backup-steps"], about["owner"]) == ("12", "20", "Ada")
     assert int(about["clearance-checks"].split()[0]) == rollouts.checked.sum() > 0
     assert certificate.horizon == 12

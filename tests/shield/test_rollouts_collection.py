@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ import joblib
 from tests.shield.cars import Car, brake, danger, labelled, rash, slippery
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield import Frames, Rollouts, collect_rollouts, run_shielded
+from pacbound.shield import Frames, Rollouts, Task, collect_rollouts, run_shielded
 
 ROOT = Path(__file__).parents[2]
-collect = partial(labelled, slippery, rash, brake, danger, horizon=40)
+collect = partial(labelled, slippery, rash, brake, danger, horizon=40, identity="first")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -61,7 +62,7 @@ def in_parts(way: Any, folder: Path, environment: Any, **options: Any) -> Any:
     """What a folder keeps in 40 parts: labels and their frames, forks, or shielded rollouts."""
     options |= {"folder": folder, "chunk": 5, "seeds": range(200), "horizon": 40}
     # The environment of a process that is killed is slower, and gives the same.
-    options["identity"] = {"environment": "slippery"}
+    options["identity"] = "slippery"
     if way == "shielded":
         return run_shielded(environment, rash, brake, danger, [0.5, np.inf], **options)
     options["keep_frames"] = way == "labels"
@@ -140,7 +141,7 @@ def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(
         ({"seeds": range(99)}, "rollouts was 100 and is 99"),
         ({"horizon": 30}, "horizon was 40 and is 30"),
         ({"backup_steps": 30}, "backup_steps was 1000 and is 30"),
-        ({"name": "second"}, 'name was "first" and is "second"'),
+        ({"identity": "second"}, 'identity was "first" and is "second"'),
         ({"follow_through": True}, "follow_through"),
         ({"keep_frames": 0.5}, "keep_frames was 0.0 and is 0.5"),
         ({"trust_clearance": False}, "trust_clearance was true and is false"),
@@ -151,7 +152,7 @@ def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(
 def test_a_folder_is_not_resumed_with_another_plan(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    given: dict[str, Any] = {"seeds": range(100), "chunk": 50, "name": "first", "folder": tmp_path}
+    given: dict[str, Any] = {"seeds": range(100), "chunk": 50, "folder": tmp_path}
     collect(**given)
     parts = sorted(path.read_bytes() for path in tmp_path.glob("*"))
     with pytest.raises(InvalidValueError, match=message):
@@ -165,11 +166,10 @@ def test_another_policy_or_environment_is_another_plan(tmp_path: Path) -> None:
         (Car, rash, "environment was"),
         (slippery, brake, "policy was"),
     ]
+    kept: dict[str, Any] = {"seeds": range(10), "folder": tmp_path, "identity": "first"}
     for environment, policy, message in others:
         with pytest.raises(InvalidValueError, match=message):
-            labelled(
-                environment, policy, brake, danger, horizon=40, seeds=range(10), folder=tmp_path
-            )
+            labelled(environment, policy, brake, danger, horizon=40, **kept)
 
 
 class Crashing(Car):
@@ -228,12 +228,34 @@ class Model:
         return float(np.clip(self.weights[0] * observation[1], 0, 1))
 
 
-def test_a_folder_is_not_resumed_with_other_weights(tmp_path: Path) -> None:
-    def collected(danger: Model) -> Rollouts:
-        return labelled(
-            slippery, rash, brake, danger, horizon=40, seeds=range(20), folder=tmp_path / "rows"
-        )
+def driven(way: str, danger: Any, folder: Path, **options: Any) -> Any:
+    task = Task(slippery, rash, brake, danger, horizon=40, identity="of May")
+    if way == "shielded":
+        return run_shielded(task, certificate_or_thresholds=0.5, folder=folder, **options)
+    return collect_rollouts(task, outcome=way, folder=folder, **options)  # type: ignore[call-overload]
 
-    assert same(collected(Model(0.1)), collected(Model(0.1)))
-    with pytest.raises(InvalidValueError, match="danger"):
-        collected(Model(0.2))
+
+@pytest.mark.parametrize("way", ["labels", "forks", "shielded"])
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_one_finished_seed_is_run_again_and_finds_what_the_name_leaves_out(
+    way: str, is_complete: bool, tmp_path: Path
+) -> None:
+    def stop(share: float) -> None:
+        if share >= 0.5 and not is_complete:
+            raise KeyboardInterrupt
+
+    begun: dict[str, Any] = {"seeds": range(20), "chunk": 5}
+    with nullcontext() if is_complete else pytest.raises(KeyboardInterrupt):
+        driven(way, Model(0.1), tmp_path, progress=stop, **begun)
+    with pytest.raises(InvalidValueError, match=r"seed \d+, run again, has \w+ \[.*and had \["):
+        driven(way, Model(0.2), tmp_path, **begun)
+    again = driven(way, Model(0.1), tmp_path, **begun)
+    assert same(again, driven(way, Model(0.1), tmp_path / "whole", **begun))
+
+
+def test_lost_rollouts_are_not_run_again(tmp_path: Path) -> None:
+    """An error need not come twice; of those here the first rollout that has none is run."""
+    kept: dict[str, Any] = {"folder": tmp_path, "identity": "crashing", "horizon": 40}
+    first = labelled(Crashing, rash, brake, danger, seeds=range(10), chunk=5, **kept)
+    assert first.lost.any()
+    assert same(first, labelled(Crashing, rash, brake, danger, seeds=range(10), chunk=5, **kept))

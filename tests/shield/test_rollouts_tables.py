@@ -72,6 +72,7 @@ def test_frames_are_what_the_policy_acted_on_with_the_label_of_their_state(tmp_p
         seeds=range(60),
         horizon=40,
         folder=tmp_path,
+        identity="a car",
         keep_frames=True,
         chunk=7,
     )

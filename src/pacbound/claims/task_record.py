@@ -27,7 +27,9 @@ _COUNTS = (CHECKS, READINGS, FAILURES)
 MANY_FAILED = 0.01
 
 _LARGEST = 2**20
-_TEXTS = ("environment", "environment_options", "policy", "backup", "danger", "unsafe")
+_TEXTS = (
+    "identity", "environment", "environment_options", "policy", "backup", "danger", "unsafe"
+)  # fmt: skip
 _KINDS: dict[str, type] = {
     **dict.fromkeys(_TEXTS, str),
     "horizon": int,
@@ -112,9 +114,7 @@ def require_same_task(tasks: Sequence[Mapping[str, Json]]) -> None:
     if differing:
         raise InvalidValueError(
             f"These rollouts are of different tasks ({', '.join(differing)}): a claim is about one "
-            "policy, backup, danger and horizon. Certify each by itself. Where the difference does "
-            "not matter, such as a counter that an object keeps, collect with an identity=... of "
-            "yours."
+            "policy, backup, danger and horizon. Certify each by itself."
         )
 
 

@@ -540,7 +540,6 @@ def collect_rollouts(
     outcome: Literal["forks"] = "forks",
     trust_clearance: bool = True,
     check_clearance: float = 0.02,
-    name: str = "",
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
@@ -562,7 +561,6 @@ def collect_rollouts(
     trust_clearance: bool = True,
     check_clearance: float = 0.02,
     keep_frames: bool | float = False,
-    name: str = "",
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
@@ -583,7 +581,6 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     trust_clearance: bool = True,
     check_clearance: float = 0.02,
     keep_frames: bool | float = False,
-    name: str = "",
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
@@ -642,13 +639,11 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     keep_frames
         With labels: whether observations and labels are kept in `folder`, to be read by
         `Frames.load`. A fraction keeps that share of the recoverable frames, and all others.
-    name
-        What else tells this collection from others, such as the version of the policy. A folder is
-        resumed under its name only.
     folder
-        Where finished chunks are kept. A collection that was killed goes on from there, with the
-        same task and seeds; others are refused, and so are parts of a task that cannot be told from
-        others, unless they have an `identity` (see `Task`).
+        Where finished chunks are kept, under the `identity` of the task (see `Task`). A collection
+        that was killed goes on from there, with the same task and seeds. One finished seed is run
+        again first, and must give the same row: that finds a change that the name leaves out, as
+        far as one rollout shows it.
     n_jobs
         The number of workers, as joblib counts them; the backend is that of
         `joblib.parallel_config`. A large model whose arithmetic depends on the number of threads
@@ -671,7 +666,7 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     InvalidTypeError, InvalidValueError
         If an argument is not what it should be, or goes with labels alone; if the rehearsal finds
         what would make wrong rows; if a simulated backup contradicts `surely_recoverable()`; if
-        `folder` holds rollouts of another task, or of one that cannot be told from others.
+        `folder` holds rollouts of another task, or a seed that it holds comes out otherwise.
     MissingDependencyError
         If gymnasium or joblib is not installed.
 
@@ -714,10 +709,9 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         _share_of_frames(keep_frames, folder=folder),
     )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
-    # Before anything is run: objects may keep counts of what they were asked.
     made: Any = ForkedRollouts if outcome == "forks" else Rollouts
     job = _forked_chunk if outcome == "forks" else _chunk
-    plan = {**whole.plan(), **asdict(recording), "kind": made.kind, "name": str(name)}
+    plan = {**whole.plan(folder), **asdict(recording), "kind": made.kind}
     rehearse(whole, fixed, trust_clearance=trust_clearance)
     rows = collect(partial(job, whole, recording), fixed, workers, plan)
     found: ForkedRollouts | Rollouts = made(**rows, task=known_task(plan))

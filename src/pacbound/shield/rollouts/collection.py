@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.documents import Json
-from pacbound.errors import MissingDependencyError
+from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.shield.rollouts.files import (
     ROWS,
     SEEDS,
@@ -72,7 +72,7 @@ def collect(
     chunks = [seeds[start : start + workers.chunk] for start in range(0, len(seeds), workers.chunk)]
     full_plan = {
         **plan,
-        "format": 2,
+        "format": 3,
         "seeds": _digest(seeds),
         "rollouts": len(seeds),
         "parts": len(chunks),
@@ -82,6 +82,8 @@ def collect(
     for place, chunk in enumerate(chunks):
         found = None if parts is None else parts.rows(place, chunk)
         rows |= {} if found is None else {place: found}
+    if rows:
+        _require_same_again(job, joined(list(rows.values())), workers)
     _tell(workers.progress, rows, chunks)
     missing = [place for place in range(len(chunks)) if place not in rows]
     with closing(
@@ -96,6 +98,26 @@ def collect(
             rows[place] = unpacked(data, ROWS)
             _tell(workers.progress, rows, chunks)
     return joined([rows[place] for place in range(len(chunks))])
+
+
+def _require_same_again(job: Job, made: Columns, workers: Workers) -> None:
+    """Run the longest of the finished rollouts again: what a name does not say of a task shows in
+    its rows. By a worker, whose arithmetic is that of the others.
+    """
+    seeds = made["rollout"] if "rollout" in made else made["seed"]
+    whole = np.flatnonzero(made["error"] == "")
+    if not whole.size:  # an error need not come twice
+        return
+    seed = seeds[whole[made["steps"][whole].argmax()]]
+    ((_, data),) = _finished([delayed(_run)(job, 0, np.array([seed]), os.getpid())], workers.n_jobs)
+    before = {name: column[seeds == seed] for name, column in made.items()}
+    for name, now in unpacked(data, ROWS).items():
+        if not np.array_equal(now, before[name], equal_nan=now.dtype.kind == "f"):
+            raise InvalidValueError(
+                f"{workers.folder} was begun with something else under this identity: seed {seed}, "
+                f"run again, has {name} {now.tolist()}, and had {before[name].tolist()}. Give what "
+                "has changed another identity, and collect into another folder."
+            )
 
 
 def _finished(calls: list[Any], n_jobs: int | None) -> Generator[tuple[int, bytes]]:

@@ -27,7 +27,6 @@ from pacbound.claims.task_record import MEMBER, about_task, known_task, read_tas
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.file_locks import locked
-from pacbound.shield.rollouts.identity import UNIDENTIFIED
 from pacbound.sources.formats.arrays import DAMAGED
 
 Columns = dict[str, NDArray[Any]]
@@ -314,15 +313,6 @@ def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
 
 
 def _require_same(folder: Path, begun: Mapping[str, Json], now: Mapping[str, Json]) -> None:
-    unknown = now.get(UNIDENTIFIED) or begun.get(UNIDENTIFIED)
-    if unknown:
-        parts = ", ".join(map(str, unknown)) if isinstance(unknown, list) else str(unknown)
-        raise InvalidValueError(
-            f"{folder} cannot be resumed: nothing tells whether what it was begun with is what is "
-            f"passed now, of {parts}, which cannot be compared. Collect into another folder with "
-            "identity={...}, a text for each of these that changes whenever it does, and resume "
-            "with the same. If the collection is complete, read it by load(folder)."
-        )
     changed = [key for key in sorted({*begun, *now}) if begun.get(key) != now.get(key)]
     if changed:
         listed = "; ".join(
@@ -331,6 +321,5 @@ def _require_same(folder: Path, begun: Mapping[str, Json], now: Mapping[str, Jso
         )
         raise InvalidValueError(
             f"{folder} was begun with another plan: {listed}. Choose another folder, or resume "
-            "with what it was begun with. Where the change does not matter, such as a counter that "
-            "an object keeps, give the parts an identity=... of yours from the start."
+            "with what it was begun with."
         )

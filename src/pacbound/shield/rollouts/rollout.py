@@ -301,7 +301,7 @@ class Frames:
     ...     def is_unsafe(self):
     ...         return self.gap < 0
     >>> from pacbound.shield import Task, collect_rollouts
-    >>> task = Task(Car, policy=lambda gap: 1, backup=lambda gap: 0, horizon=9, backup_steps=1)
+    >>> task = Task(Car, lambda gap: 1, lambda gap: 0, horizon=9, backup_steps=1, identity="car")
     >>> _ = collect_rollouts(
     ...     task, seeds=[0], outcome="labels", keep_frames=True, folder="frames"
     ... )

@@ -236,7 +236,6 @@ def run_shielded(  # noqa: PLR0913, RUF100
     certificate_or_thresholds: Any = None,
     *,
     seeds: Any,
-    name: str = "",
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
@@ -266,7 +265,7 @@ def run_shielded(  # noqa: PLR0913, RUF100
         certificate is about.
     seeds
         One for each rollout, no two the same.
-    name, folder, n_jobs, chunk, progress
+    folder, n_jobs, chunk, progress
         As in `collect_rollouts`.
     **task
         Where no `Task` is passed, its keywords, as in `collect_rollouts`.
@@ -280,7 +279,7 @@ def run_shielded(  # noqa: PLR0913, RUF100
     ------
     InvalidTypeError, InvalidValueError
         If an argument is not what it should be; if the rehearsal finds what would make wrong rows;
-        if `folder` holds rollouts of another task, or of one that cannot be told from others.
+        if `folder` holds rollouts of another task, or a seed that it holds comes out otherwise.
     CertificateError
         If a certificate was changed, or does not follow from its own counts.
     MissingDependencyError
@@ -323,10 +322,8 @@ def run_shielded(  # noqa: PLR0913, RUF100
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     thresholds = _thresholds(certificate_or_thresholds)
     plan = {
-        # Before anything is run: objects may keep counts of what they were asked.
-        **whole.plan(),
+        **whole.plan(folder),
         "kind": "shielded rollouts",
-        "name": str(name),
         "thresholds": [encode_float(value) for value in thresholds],
     }
     rehearse(whole, fixed, trust_clearance=False, restores=False)

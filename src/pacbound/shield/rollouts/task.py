@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
+from types import MethodType
 from typing import Any, TypedDict
 
 import numpy as np
@@ -20,20 +22,14 @@ from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.actor import Actor, begin_anew
 from pacbound.shield.latch import Latch
-from pacbound.shield.rollouts.identity import UNIDENTIFIED, digest_of, name_of
 from pacbound.shield.rollouts.world import (
     RESTORES,
     Asked,
     Environment,
     World,
     make_world,
-    registered,
 )
 from pacbound.stats.arguments import whole_number, whole_numbers
-
-# What is told from others by its identity.
-PARTS = ("environment", "environment_options", "policy", "backup", "danger", "success", "unsafe")
-
 
 # The step of the backup that is simulated from the start; the one that labels state t has step t +
 # 1.
@@ -115,7 +111,7 @@ class TaskOptions(TypedDict, total=False):
     restore: str
     rests_when_terminated: bool
     environment_options: Mapping[str, Any]
-    identity: str | Mapping[str, str] | None
+    identity: str
 
 
 @dataclass(frozen=True)
@@ -161,12 +157,9 @@ class Task:
     environment_options
         What the environment is made with.
     identity
-        What tells this task from others where a folder is resumed. Without it, every part is told
-        from others by its code and by all that it holds: captured and global values, weights. What
-        holds something that cannot be compared, such as a connection, has no identity of that kind;
-        nor are files and services seen that a part reads while it runs. Then say it yourself: a
-        text that stands for all parts, such as "model of 3 May", or one for each part that needs
-        it, `{"danger": "model of 3 May"}`, by the names of the parameters.
+        Your name for this task, such as "model of 3 May, road of 4 May"; needed with `folder=`. A
+        folder is resumed, and rollouts of several files are counted together, under one name only:
+        give another whenever the environment, the policy, the backup or the danger model changes.
 
     Raises
     ------
@@ -217,13 +210,15 @@ class Task:
     restore: str = field(default="own", kw_only=True)
     rests_when_terminated: bool = field(default=False, kw_only=True)
     environment_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
-    identity: str | Mapping[str, str] | None = field(default=None, kw_only=True)
+    identity: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         whole_number(self.horizon, "horizon", least=1)
         whole_number(self.backup_steps, "backup_steps", least=1)
-        for name in {"success", "unsafe"} & set(self._parts):
+        for name in ("success", "unsafe"):
             asked = getattr(self, name)
+            if name == "unsafe" and asked is None:  # the environment decides
+                continue
             if not isinstance(asked, str) and not callable(asked):
                 raise InvalidTypeError.of(
                     name, asked, "a key of info, or a function of the environment and info"
@@ -237,7 +232,8 @@ class Task:
                 Actor(getattr(self, role), role)
         if self.danger is not None and not isinstance(self.danger, PerRollout):
             Latch(self.danger, np.inf)
-        _check_identity(self.identity)
+        if not isinstance(self.identity, str):
+            raise InvalidTypeError.of("identity", self.identity, "a text")
 
     def world(self) -> World:
         """A new environment."""
@@ -291,43 +287,40 @@ class Task:
             return bool(info.get(self.success, False))
         return bool(self.success(world.env, info))
 
-    def plan(self) -> dict[str, Json]:
-        """What tells this task from others, for a file. It lists the parts that cannot be
-        compared.
-        """
-        told = {part: self._identity_of(part) for part in self._parts}
-        names = {part: f"{self._name_of(part)} {known or ''}" for part, known in told.items()}
+    def plan(self, folder: Any) -> dict[str, Json]:
+        """What tells this task from others, for a file in a `folder`, or for a certificate."""
+        if folder is not None and not self.identity:
+            raise InvalidTypeError(
+                "identity is missing: a folder is resumed by a name of yours for the task. Pass "
+                'identity="policy of 3 May", and another name whenever a part of the task changes.'
+            )
+        parts = ("environment", "policy", "backup", "danger", "success", "unsafe")
+        options = [f"{key}={_name_of(value)}" for key, value in self.environment_options.items()]
         return {
-            **{part: name.strip() for part, name in names.items()},
+            **{part: _name_of(getattr(self, part)) for part in parts},
+            "environment_options": ", ".join(options),
             "horizon": int(self.horizon),
             "backup_steps": int(self.backup_steps),
             "rests_when_terminated": bool(self.rests_when_terminated),
             "restore": self.restore,
-            UNIDENTIFIED: [part for part, known in told.items() if known is None],
+            "identity": self.identity,
         }
 
-    @property
-    def _parts(self) -> list[str]:
-        """The parts that tell the task from others; without `unsafe` the environment decides."""
-        return [part for part in PARTS if part != "unsafe" or self.unsafe is not None]
 
-    def _identity_of(self, part: str) -> str | None:
-        if isinstance(self.identity, str):
-            return f"known as {self.identity!r}"
-        if self.identity and part in self.identity:
-            return f"known as {self.identity[part]!r}"
-        value = getattr(self, part)
-        if part == "environment" and isinstance(value, str):
-            value = registered(value)
-        found = digest_of(dict(value) if part == "environment_options" else value)
-        # Enough to tell any two things apart, and short enough to be read.
-        return None if found is None else found[:24]
-
-    def _name_of(self, part: str) -> str:
-        value = getattr(self, part)
-        if isinstance(value, PerRollout):
-            return f"PerRollout({name_of(value.make)})"
-        return "" if part == "environment_options" else name_of(value)
+def _name_of(thing: Any) -> str:
+    """What a part of a task is called, for people."""
+    if thing is None or isinstance(thing, str):
+        return thing or ""
+    if isinstance(thing, PerRollout):
+        return f"PerRollout({_name_of(thing.make)})"
+    if isinstance(thing, partial):
+        named = [f"{key}={_name_of(value)}" for key, value in thing.keywords.items()]
+        return f"partial({', '.join([*map(_name_of, (thing.func, *thing.args)), *named])})"
+    if isinstance(thing, (int, float, np.number, np.bool_)):
+        return repr(thing)
+    if isinstance(thing, MethodType):
+        return f"{type(thing.__self__).__qualname__}.{thing.__name__}"
+    return str(getattr(thing, "__qualname__", type(thing).__qualname__))
 
 
 def read_danger(readings: Latch | None, observation: Any) -> float:
@@ -378,17 +371,3 @@ def task_of(environment: Any, policy: Any, backup: Any, danger: Any, options: Ta
             "change the task by dataclasses.replace. All but the task is passed by name."
         )
     return environment
-
-
-def _check_identity(identity: Any) -> None:
-    texts = identity if isinstance(identity, Mapping) else {"environment": identity}
-    strange = [part for part in texts if part not in PARTS]
-    if strange:
-        raise InvalidValueError(
-            f"identity has the key {strange[0]!r}: expected one of {', '.join(PARTS)}; or one text "
-            "for all of them."
-        )
-    if identity is not None and not all(isinstance(x, str) and x for x in texts.values()):
-        raise InvalidTypeError(
-            f"identity={identity!r}: expected a text that is not empty, or a mapping to such texts."
-        )

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from pacbound.shield.protocol import owner, required_owner
 
 try:
     import gymnasium
-    from gymnasium.envs.registration import load_env_creator
     from gymnasium.utils import EzPickle
     from gymnasium.wrappers import Autoreset, OrderEnforcing, PassiveEnvChecker, TimeLimit
 except ImportError:
@@ -319,17 +317,6 @@ def _made(environment: Environment, options: Mapping[str, Any]) -> Any:
             "has its own."
         )
     return environment(**options)
-
-
-def registered(name: str) -> tuple[Any, ...]:
-    """What a name of a registered environment stands for."""
-    module, _, registered_name = name.rpartition(":")
-    if module:
-        import_module(module)
-    spec = gymnasium.spec(registered_name)
-    made_by = spec.entry_point
-    maker = load_env_creator(made_by) if isinstance(made_by, str) else made_by
-    return registered_name, maker, spec.kwargs, spec.additional_wrappers
 
 
 # What `gymnasium.make` puts around every environment; it changes no action.
