@@ -33,7 +33,7 @@ def test_rows_are_answered_at_and_above_the_threshold_and_counted_so() -> None:
     answered = certificate.threshold <= CONFIDENCE
     assert certificate.certified
     assert 0.3 < certificate.coverage == answered.mean()
-    assert certificate.observed_error == pytest.approx(1 - CORRECT[answered].mean())
+    assert certificate.observed_rate == pytest.approx(1 - CORRECT[answered].mean())
     assert np.array_equal(certificate.answers(CONFIDENCE), answered)
     just = certificate.threshold
     assert certificate.answers([just, np.nextafter(just, 0)]).tolist() == [True, False]
@@ -55,7 +55,7 @@ def test_groups_have_a_threshold_each_at_their_share_of_delta() -> None:
     assert answers.mean() == certificate.coverage
     unknown = certificate.answers([1.0, 1.0], ["noon", "day"])
     assert unknown.tolist() == [False, True]
-    with pytest.raises(InvalidTypeError, match="threshold for each of 2 groups"):
+    with pytest.raises(InvalidTypeError, match="own threshold"):
         _ = certificate.threshold
     with pytest.raises(InvalidTypeError, match="pass the group of each row"):
         certificate.answers(CONFIDENCE)
@@ -88,16 +88,16 @@ def test_all_thresholds_that_are_claimed_hold_and_others_do_not() -> None:
 
 
 def test_the_curve_begins_with_the_highest_score_and_ends_with_all_rows() -> None:
-    curve = certified().risk_coverage()
+    curve = certified().curve()
     assert (np.diff(curve.thresholds) < 0).all()
     assert curve.coverage[-1] == 1.0
-    assert curve.risk[-1] == pytest.approx(1 - CORRECT.mean())
+    assert curve.rate[-1] == pytest.approx(1 - CORRECT.mean())
 
 
 def test_a_refusal_never_answers_and_says_what_it_would_take() -> None:
     refused = certify_abstention(CONFIDENCE[:100], CORRECT[:100], xi=0.01, delta=0.001)
     assert (refused.certified, refused.threshold, refused.coverage) == (False, np.inf, 0.0)
-    assert refused.observed_error is None
+    assert refused.observed_rate is None
     assert not refused.answers([1.0, 0.5]).any()
     assert refused.refusal is not None
     assert refused.refusal.needed == 688

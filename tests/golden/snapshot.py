@@ -18,7 +18,7 @@ from tests.golden import cascades
 
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import Certificate
-from pacbound.claims.walk import WalkCertificate
+from pacbound.claims.threshold_certificate import ReachedCertificate
 from pacbound.documents import encode_float
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ def given(certificate: Certificate) -> Any:
         return {name: given(member) for name, member in certificate.inside.items()}
     if certificate.kind in _SCORED and certificate.values["scope"] == "top":
         return _scored_given(certificate)
-    if isinstance(certificate, WalkCertificate):
+    if isinstance(certificate, ReachedCertificate):
         return _plain(_walked(certificate.counted()))
     if isinstance(certificate, CascadeCertificate):
         return cascades.given(certificate)
@@ -65,7 +65,7 @@ def decided(certificate: Certificate) -> Any:
         return {**kept, "claims": members}
     if certificate.kind in _SCORED and certificate.values["scope"] == "top":
         return _scored_decided(certificate)
-    if isinstance(certificate, WalkCertificate):
+    if isinstance(certificate, ReachedCertificate):
         return _walk_decided(certificate)
     if isinstance(certificate, CascadeCertificate):
         return cascades.decided(certificate)
@@ -79,12 +79,8 @@ def _walked(counted: Mapping[str, Any]) -> dict[str, Any]:
     return {**_without(counted, {"scope", "drawn", "tables"}), "tables": tables}
 
 
-def _walk_decided(certificate: WalkCertificate) -> dict[str, Any]:
+def _walk_decided(certificate: ReachedCertificate) -> dict[str, Any]:
     found, reasons = certificate.claim()["tables"], certificate.refusals
-    acted, wrong = (
-        sum(certificate.by.reached(table)[place] for table in certificate.values["tables"])
-        for place in (0, 1)
-    )
     return {
         "certified": certificate.certified,
         "tables": [
@@ -99,7 +95,7 @@ def _walk_decided(certificate: WalkCertificate) -> dict[str, Any]:
         ],
         "descriptive": {
             "coverage": certificate.coverage,
-            "observed_error": wrong / acted if acted else None,
+            "observed_error": certificate.observed_rate,
         },
     }
 
@@ -120,7 +116,7 @@ _SCORED = {
 def _scored_given(certificate: Any) -> dict[str, Any]:
     rate, _, _ = _SCORED[certificate.kind]
     asked = {"n": certificate.n, rate: certificate.values[rate], "delta": certificate.delta}
-    if certificate.looks is not None:
+    if certificate.asked_for.get("looks") is not None:
         asked["looks"] = list(certificate.looks)
     (counts,) = certificate.histograms
     if certificate.kind != "shield":

@@ -78,7 +78,10 @@ def _members(thing: type) -> list[str]:
     """The methods and properties that pacbound itself gives a class."""
     own = [base for base in thing.__mro__ if base.__module__.startswith("pacbound")]
     found = {name for base in own for name in vars(base) if not name.startswith("_")}
-    return sorted(name for name in found if _is_member(inspect.getattr_static(thing, name)))
+    # What was asked for is read by its name, and stands in the class with its type.
+    asked = {name for base in own for name in vars(base).get("__annotations__", ())}
+    members = {name for name in found if _is_member(inspect.getattr_static(thing, name, None))}
+    return sorted(members | asked)
 
 
 def _is_member(member: Any) -> bool:

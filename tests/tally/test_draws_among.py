@@ -155,7 +155,7 @@ def test_overlapping_groups_and_own_thresholds_are_counted_from_the_drawn_rows()
     north = PATIENT % 2 == 0
     names = np.where(north, "north", "south")
     own = certify_recall(**COLUMNS, **TARGET, groups=names, group_thresholds="own")
-    assert sum(search.trials for search in own.searches) == len(_drawn(POSITIVE))
+    assert own.trials == len(_drawn(POSITIVE))
     groups = {"north": north, "all": np.ones(ROWS, dtype=bool)}
     with pytest.raises(InvalidTypeError, match="or declare cluster_bound"):
         certify_recall(**COLUMNS, **TARGET, groups=groups)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import certify_passed
-from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
-from pacbound.claims.walk_words import WalkWords
+from pacbound.claims.claim import certify
+from pacbound.claims.rates import Rate
+from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import ReachedCertificate, rows_acted_on
+from pacbound.claims.threshold_words import ClaimWords
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.forms import DELTA, Ask, AskedForm, xi_ask
@@ -19,8 +22,6 @@ from pacbound.stats.arguments import real_number
 from pacbound.tally.questions.correctness import ABSTENTION
 from pacbound.tally.row_options import RowOptions
 
-# The column that applying adds to rows: 1 where the model may answer, 0 where it must abstain.
-APPLIED = "pac_answer"
 ASSUMES = (
     "independent-rows",
     "untouched-rows",
@@ -31,7 +32,7 @@ ASSUMES = (
 )
 
 
-class AbstentionCertificate(WalkCertificate):
+class AbstentionCertificate(ReachedCertificate):
     """With probability at least 1 - delta at most a share xi of the answers is wrong, if a row is
     answered where its confidence is at or above `threshold`; in each group, where there are groups.
 
@@ -65,18 +66,7 @@ class AbstentionCertificate(WalkCertificate):
     array([False,  True])
     """
 
-    @property
-    def xi(self) -> float:
-        """The share of the answers that may be wrong. This is what is certified."""
-        return float(self.values["xi"])
-
-    @property
-    def observed_error(self) -> float | None:
-        """The share of wrong ones among the rows that are answered; None if none is. Descriptive:
-        it is not certified.
-        """
-        answered, wrong = self._reached
-        return wrong / answered if answered else None
+    xi: float
 
     def answers(self, confidence: Any, groups: Any = None) -> NDArray[np.bool_]:
         """Which rows to answer.
@@ -103,27 +93,7 @@ class AbstentionCertificate(WalkCertificate):
         InvalidValueError
             If a score is not in [0, 1].
         """
-        return self._acts_on(confidence, groups, "confidence")
-
-    def risk_coverage(self, group: str | None = None) -> RiskCoverage:
-        """Risk against coverage, as seen in these rows. Descriptive: no point is certified.
-
-        Parameters
-        ----------
-        group
-            The name of the group, if the certificate is for groups.
-
-        Returns
-        -------
-        RiskCoverage
-            The thresholds from the highest score down, and coverage and risk at each.
-
-        Raises
-        ------
-        InvalidValueError
-            If there is no such group.
-        """
-        return self._curve(group)
+        return rows_acted_on(self, confidence, groups, "confidence")
 
 
 class FirstThreshold(AskedForm):
@@ -156,7 +126,42 @@ class FirstThreshold(AskedForm):
         return {"type": "number", "minimum": 0, "maximum": 1}
 
 
-CLAIM = WalkClaim(
+# What claims about the rows that reach a threshold have in common, where a row is answered.
+WORDS = ClaimWords(
+    about="{n} rows",
+    heading="Answers with a risk of at most {xi}",
+    plain="at most {often xi} answers{each} are wrong",
+    costs="{often all} rows are answered",
+    act="answered",
+    rule="Answer where the confidence is at least {threshold}; abstain elsewhere.",
+    always="Every row is answered: no score is below 0, the threshold.",
+    promise="at most {xi} of all answers{each} are wrong",
+    graded="the mean quality of all answers{each}, {as_graded}, is at most {xi} below the best",
+    seen="{trials} are answered ({all}), {shown} of them wrong ({rate}).",
+    instead="Never answer.",
+    group="{group}: from {threshold} on; {trials} of {rows} rows are answered, {shown} of them "
+    "wrong.",
+    refusals={
+        "zero": "No number of rows can certify that nothing goes wrong.",
+        "too-few": "{rows} rows cannot certify {xi}, even if none of them is wrong.",
+        "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of "
+        "{answered} rows are wrong.",
+        "base": "{base} of all rows are wrong: at that rate at least {left} of them must be left "
+        "out, whatever the scores.",
+    },
+    harmless="none of them is wrong",
+    hides_rare=True,
+    numbers=(("Rows answered", "all"), ("Wrong among these", "rate")),
+)
+STARTS = ThresholdProcedure(
+    "abstention/rank-starts/1",
+    ASSUMES,
+    rate=Rate("reached", "wrong", "from"),
+    words=WORDS,
+    seen_as=("right", "wrong"),
+)
+DECLARED = replace(STARTS, name="abstention/declared-start/1", asks=("first_threshold",))
+CLAIM = ThresholdClaim(
     kind="abstention",
     command="abstain",
     help="Certify the confidence from which to answer, so that at most xi of the answers are "
@@ -174,29 +179,14 @@ CLAIM = WalkClaim(
             shown="Declared first threshold",
         ),
     ),
-    procedures={
-        "abstention/rank-starts/1": WalkProcedure("abstention/rank-starts/1", ASSUMES),
-        "abstention/declared-start/1": WalkProcedure(
-            "abstention/declared-start/1", ASSUMES, declared=True
-        ),
-    },
+    procedures={one.name: one for one in (STARTS, DECLARED)},
     certificate=AbstentionCertificate,
-    event="wrong",
-    words=WalkWords(
-        heading="Answers with a risk of at most {xi}",
-        plain="at most {often xi} answers{each} are wrong",
-        act="answered",
-        shown="wrong",
-        rule="Answer where the confidence is at least {threshold}; abstain elsewhere.",
-        promise="at most {xi} of all answers{each} are wrong",
-        instead="Never answer.",
-        title="Risk against coverage",
-        coverage=("coverage", "Coverage (share of rows answered)"),
-        rate=("risk", "Risk (share of answers wrong)"),
-        graded="the mean quality of all answers{each}, {as_graded}, is at most {xi} below the best",
-        hides_rare=True,
+    curves=(
+        ("coverage", "Coverage (share of rows answered)"),
+        ("risk", "Risk (share of answers wrong)"),
     ),
-    applied=APPLIED,
+    applied="pac_answer",
+    measured=Measured("coverage", "all", larger=True),
 )
 
 
@@ -284,4 +274,13 @@ def certify_abstention(  # noqa: PLR0913
     >>> same.threshold == certificate.threshold
     True
     """
-    return certify_passed(CLAIM, locals())
+    columns = {
+        "confidence": confidence,
+        "correct": correct,
+        "prediction": prediction,
+        "label": label,
+        "quality": quality,
+        "groups": groups,
+    }
+    asked = {"xi": xi, "delta": delta, "first_threshold": first_threshold}
+    return certify(CLAIM, columns, asked, data, rows)

@@ -362,9 +362,9 @@ def as_graded(graded: Graded | None) -> str:
     return f"as graded by {graded.by}" if graded and graded.by else "as graded"
 
 
-def drawn_over(graded: Graded | None) -> str:
+def drawn_over(graded: Graded | None, rows: str = "rows") -> str:
     """What the failure probability is over."""
-    return "over the draw of these rows" + " and their coins" * (graded is not None)
+    return f"over the draw of these {rows}" + " and their coins" * (graded is not None)
 
 
 def in_plain_words(

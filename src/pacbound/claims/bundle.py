@@ -11,9 +11,9 @@ from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, certificate_from_dict, document_of
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
+from pacbound.claims.rates import common_threshold, rate_of
 from pacbound.claims.tables import Assumes
 from pacbound.claims.threshold import ThresholdClaim
-from pacbound.claims.threshold_certificate import common_threshold, trials_of
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields
@@ -369,11 +369,13 @@ def _ends(members: Mapping[str, Certificate]) -> tuple[float, float] | None:
     for member in members.values():
         if not isinstance(member.by, ThresholdClaim) or not member.by.scored:
             continue
-        trials = trials_of(member)
-        if not member.certified or member.values["scope"] != "top" or trials.turns:
+        rate = rate_of(member)
+        if rate.reached:
+            continue
+        if not member.certified or member.values["scope"] != "top" or rate.turns:
             return None
         seen.add((member.provenance.sources, member.provenance.columns.get("score"), member.scale))
-        sides[trials.side].append(common_threshold(member))
+        sides[rate.side].append(common_threshold(member))
     if len(seen) != 1 or not all(sides.values()):
         return None
     return max(sides["from"]), min(sides["below"])

@@ -154,6 +154,15 @@ class Certificate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _read_only(self.values))
 
+    if not TYPE_CHECKING:  # what each kind asks for stands in its class, with its type
+
+        def __getattr__(self, name: str) -> Any:
+            """What was asked for, by its name."""
+            asked = self.asked_for if "by" in vars(self) and name[:1] != "_" else {}
+            if name not in asked:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return asked[name]
+
     @property
     def kind(self) -> str:
         """What is claimed, in a word."""

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.claim import certify_passed
+from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
-from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
+from pacbound.claims.threshold_certificate import FlagCertificate
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, xi_ask
 from pacbound.procedures.threshold import LOST
@@ -96,7 +97,7 @@ class AlarmCurve(NamedTuple):
     found: Floats
 
 
-class FalseAlarmCertificate(ThresholdCertificate):
+class FalseAlarmCertificate(FlagCertificate):
     """With probability at least 1 - delta at most a share xi of the negatives, or of the safe
     rollouts, raises an alarm, at the threshold and at all higher ones.
 
@@ -153,7 +154,7 @@ class FalseAlarmCertificate(ThresholdCertificate):
     @property
     def negatives(self) -> int:
         """The number of negatives, or of safe rollouts, lost ones among them."""
-        return sum(table.trials for table in self.searches)
+        return self.trials
 
     @property
     def positives(self) -> int:
@@ -225,7 +226,7 @@ CLAIM = ThresholdClaim(
                 "stopped-by-outcome",
                 "compared-in-float64",
             ),
-            trials=Trials("negative", "negative", "from"),
+            rate=Rate("negative", "negative", "from"),
             words=WORDS,
             seen_as=("quiet", "false alarm"),
         ),
@@ -241,7 +242,7 @@ CLAIM = ThresholdClaim(
                 "compared-in-float64",
             ),
             question=ROLLOUTS,
-            trials=Trials("safe", "safe", "from", lost_is_alarm=True),
+            rate=Rate("safe", "safe", "from", lost_is_alarm=True),
             words=OF_ROLLOUTS,
             not_watched="whether a rollout that the shield stopped would have been safe is not "
             "seen in use. Certify again on new rollouts without the shield",

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.claim import Cells, Values, certify_passed
+from pacbound.claims.rates import Rate
 from pacbound.claims.shield import HORIZON, ShieldCertificate, told_by_task
 from pacbound.claims.shield import WORDS as SHIELD_WORDS
 from pacbound.claims.tables import group_prefix
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
-from pacbound.claims.threshold_certificate import Trials
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError
 from pacbound.fields import Field, Histogram
@@ -185,9 +185,8 @@ CLAIM = ForksClaim(
                 "fork-is-shielded-rollout",
                 "shield-latches",
             ),
-            trials=Trials("all", "unsafe", "below", turns=True),
+            rate=Rate("all", "unsafe", turns=True, unavoidable_first=True),
             words=WORDS,
-            unavoidable_first=True,
             seen_as=("safe", "unsafe"),
             told_by="unsafe",
         ),

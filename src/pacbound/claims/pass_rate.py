@@ -12,8 +12,9 @@ from math import inf, isinf
 from typing import Any, Unpack
 
 from pacbound.claims.claim import Values, certify_passed
+from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
-from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
+from pacbound.claims.threshold_certificate import ThresholdCertificate
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.documents import Json, encode_float
 from pacbound.fields import Field, Histogram
@@ -122,7 +123,7 @@ WORDS = ClaimWords(
         ),
     },
 )
-MISSES = Trials("all", "failed", "below")
+MISSES = Rate("all", "failed", unavoidable_first=True)
 ROWS = ThresholdProcedure(
     "pass-rate/binomial/1",
     (
@@ -133,9 +134,8 @@ ROWS = ThresholdProcedure(
         "every-row-counts",
         "missing-did-not-pass",
     ),
-    trials=MISSES,
+    rate=MISSES,
     words=WORDS,
-    unavoidable_first=True,
     seen_as=("passed", "failed"),
 )
 DRIVEN = ThresholdProcedure(
@@ -150,9 +150,8 @@ DRIVEN = ThresholdProcedure(
         "shield-latches",
     ),
     ("threshold",),
-    trials=MISSES,
+    rate=MISSES,
     words=WORDS,
-    unavoidable_first=True,
     seen_as=("passed", "failed"),
 )
 

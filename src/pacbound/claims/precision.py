@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pacbound.claims.abstention import ASSUMES
-from pacbound.claims.claim import certify_passed
-from pacbound.claims.walk import WalkCertificate, WalkClaim, WalkProcedure
-from pacbound.claims.walk_words import WalkWords
+from pacbound.claims.abstention import WORDS as ABSTENTION_WORDS
+from pacbound.claims.claim import certify
+from pacbound.claims.rates import Rate
+from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import FlagCertificate, ReachedCertificate
 from pacbound.forms import DELTA, target_ask
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
@@ -18,7 +18,7 @@ from pacbound.tally.row_options import RowOptions
 NAME = "precision/rank-starts/1"
 
 
-class PrecisionCertificate(WalkCertificate):
+class PrecisionCertificate(ReachedCertificate, FlagCertificate):
     """With probability at least 1 - delta at least a share target of the flagged rows is positive,
     if a row is flagged where its score is at or above `threshold`; in each group, where there are
     groups.
@@ -52,58 +52,56 @@ class PrecisionCertificate(WalkCertificate):
     array([False,  True])
     """
 
-    def flags(self, score: Any, groups: Any = None) -> NDArray[np.bool_]:
-        """Which rows to flag.
-
-        Parameters
-        ----------
-        score
-            One score in [0, 1] per row.
-        groups
-            The group of each row, if the certificate is for groups. A row of a group that was not
-            certified is not flagged.
-
-        Returns
-        -------
-        ndarray of bool
-            True where the score is at or above the threshold.
-
-        Raises
-        ------
-        CertificateError
-            If the certificate does not follow from its own counts.
-        InvalidTypeError
-            If `groups` is missing where the certificate has groups, or is there where it has none.
-        InvalidValueError
-            If a score is not in [0, 1].
-        """
-        return self._acts_on(score, groups, "score")
+    target: float
 
 
-CLAIM = WalkClaim(
+WORDS = replace(
+    ABSTENTION_WORDS,
+    heading="Precision of at least {target}",
+    plain="at least {often target} flagged rows{each} are positive",
+    costs="{often all} rows are flagged",
+    act="flagged",
+    rule="Flag a row where its score is at least {threshold}.",
+    always="Every row is flagged: no score is below 0, the threshold.",
+    promise="at least {target} of all flagged rows{each} are positive",
+    graded="",
+    seen="{trials} are flagged ({all}), {shown} of them positive ({rate}).",
+    instead="Flag nothing.",
+    group="{group}: from {threshold} on; {trials} of {rows} rows are flagged, {shown} of them "
+    "positive.",
+    refusals={
+        "too-few": "{rows} rows cannot certify {target}, even if none of them is negative.",
+        "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of "
+        "{answered} rows are negative.",
+        "base": "{base} of all rows are negative: at that rate at least {left} of them must be "
+        "left out, whatever the scores.",
+    },
+    harmless="none of them is negative",
+    hides_rare=False,
+    numbers=(("Rows flagged", "all"), ("Positive among these", "rate")),
+)
+CLAIM = ThresholdClaim(
     kind="precision",
     command="precision",
     help="Certify the score from which to flag, so that at least the target share of what is "
     "flagged is positive.",
     question=SCORE_BY_POSITIVE,
     asks=(target_ask("The share of the flagged rows that must be positive: 0.9"), DELTA),
-    procedures={NAME: WalkProcedure(NAME, ASSUMES)},
+    procedures={
+        NAME: ThresholdProcedure(
+            NAME,
+            ASSUMES,
+            rate=Rate("reached", "negative", "from"),
+            words=WORDS,
+            seen_as=("positive", "negative"),
+        )
+    },
     certificate=PrecisionCertificate,
-    event="negative",
-    shows_events=False,
-    words=WalkWords(
-        heading="Precision of at least {target}",
-        plain="at least {often target} flagged rows{each} are positive",
-        act="flagged",
-        shown="positive",
-        rule="Flag a row where its score is at least {threshold}.",
-        promise="at least {target} of all flagged rows{each} are positive",
-        instead="Flag nothing.",
-        title="Precision against rows flagged",
-        coverage=("rows flagged", "Rows flagged (share)"),
-        rate=("precision", "Precision (share of flagged rows positive)"),
+    curves=(
+        ("rows flagged", "Rows flagged (share)"),
+        ("precision", "Precision (share of flagged rows positive)"),
     ),
-    applied="pac_flag",
+    measured=Measured("coverage", "all", larger=True),
 )
 
 
@@ -166,4 +164,5 @@ def certify_precision(
     >>> certificate.certified
     True
     """
-    return certify_passed(CLAIM, locals())
+    columns = {"score": score, "positive": positive, "groups": groups}
+    return certify(CLAIM, columns, {"target": target, "delta": delta}, data, rows)

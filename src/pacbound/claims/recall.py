@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.claim import certify_passed
+from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
-from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
+from pacbound.claims.threshold_certificate import FlagCertificate
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, looks_ask, target_ask
 from pacbound.stats.looks import PlannedLooks
@@ -40,7 +41,7 @@ WORDS = ClaimWords(
     no_use={0.0: "Every score is at least 0: everything is flagged, so the claim is of no use."},
 )
 SEEN_AS = ("flagged", "missed")
-TRIALS = Trials("positive", "positive", "below")
+TRIALS = Rate("positive", "positive", "below")
 ASSUMES = (
     "independent-rows",
     "untouched-rows",
@@ -76,7 +77,7 @@ class RecallCurve(NamedTuple):
     flagged: Floats
 
 
-class RecallCertificate(ThresholdCertificate):
+class RecallCertificate(FlagCertificate):
     """With probability at least 1 - delta at least a share target of the positives is flagged, if a
     row is flagged where its score is at or above the threshold.
 
@@ -127,7 +128,7 @@ class RecallCertificate(ThresholdCertificate):
     @property
     def flag_rate(self) -> float:
         """The share of these rows that is flagged. It is not certified."""
-        return self.share() or 0.0
+        return self.coverage
 
     def recall_curve(self) -> RecallCurve:
         """Recall and the share of flagged rows against the threshold, as seen in these rows. No
@@ -157,13 +158,13 @@ CLAIM = ThresholdClaim(
     ),
     procedures={
         "recall/binomial/1": ThresholdProcedure(
-            "recall/binomial/1", ASSUMES, trials=TRIALS, words=WORDS, seen_as=SEEN_AS
+            "recall/binomial/1", ASSUMES, rate=TRIALS, words=WORDS, seen_as=SEEN_AS
         ),
         "recall/planned-looks/1": ThresholdProcedure(
             "recall/planned-looks/1",
             AT_LOOKS,
             ("looks",),
-            trials=TRIALS,
+            rate=TRIALS,
             words=WORDS,
             seen_as=SEEN_AS,
         ),

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.claim import certify_passed
+from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import (
     ThresholdCertificate,
-    Trials,
     flag_rule,
     group_names,
 )
@@ -136,7 +136,7 @@ CLAIM = ThresholdClaim(
                 "every-row-counts",
                 "same-type-in-use",
             ),
-            trials=Trials("all", "labelled", "below", top=LABEL_SCORES.grid.n_cells - 1),
+            rate=Rate("all", "labelled", top=LABEL_SCORES.grid.n_cells - 1),
             words=ClaimWords(
                 about="{n} rows",
                 unit="rows",

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from pacbound.claims.claim import Told, Values, certify_passed
+from pacbound.claims.rates import Rate
 from pacbound.claims.task_record import about_task, common_task
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
-from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
+from pacbound.claims.threshold_certificate import FlagCertificate
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Choice, Whole, looks_ask, xi_ask
 from pacbound.says import Side
@@ -29,7 +30,7 @@ from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.row_options import RowOptions
 
 # What misses are counted among: all rollouts, or the unsafe ones.
-Rate = Literal["all", "among-unsafe"]
+Among = Literal["all", "among-unsafe"]
 
 
 class Horizon(Whole):
@@ -50,7 +51,7 @@ HORIZON = Ask(
 )
 
 
-class ShieldCertificate(ThresholdCertificate):
+class ShieldCertificate(FlagCertificate):
     """With probability at least 1 - delta at most a share xi of the rollouts is unsafe, if the
     backup takes over once the danger reaches the threshold; with the rate "among-unsafe", at most a
     share xi of the unsafe rollouts is missed.
@@ -119,15 +120,14 @@ class ShieldCertificate(ThresholdCertificate):
         is read up to where it is lost, and may reach the threshold after that. It was seen on these
         rollouts, and is not certified.
         """
-        return int(self._acted_on())
+        return self.acted
 
     @property
     def observed_miss_rate(self) -> float:
         """The share of these rollouts, or of the unsafe ones, as `rate` says, that is unsafe and
         would not be stopped. It is not certified.
         """
-        trials = sum(table.trials for table in self.searches)
-        return self.events / trials if trials else 0.0
+        return self.observed_rate or 0.0
 
 
 WORDS = ClaimWords(
@@ -184,7 +184,7 @@ AMONG_UNSAFE = replace(
         ),
     },
 )
-MISSES = Trials("all", "unsafe", "below")
+MISSES = Rate("all", "unsafe", unavoidable_first=True)
 ASSUMES = (
     "rollouts-unseen",
     "independent-rollouts",
@@ -251,9 +251,8 @@ CLAIM = ThresholdClaim(
         "shield/binomial/1": ThresholdProcedure(
             "shield/binomial/1",
             ASSUMES,
-            trials=MISSES,
+            rate=MISSES,
             words=WORDS,
-            unavoidable_first=True,
             seen_as=("safe", "unsafe"),
             told_by="unsafe",
         ),
@@ -261,7 +260,7 @@ CLAIM = ThresholdClaim(
             "shield/planned-looks/1",
             ("looks-at-rollouts", *ASSUMES[1:]),
             ("looks",),
-            trials=MISSES,
+            rate=MISSES,
             words=WORDS,
             seen_as=("safe", "unsafe"),
             told_by="unsafe",
@@ -269,7 +268,7 @@ CLAIM = ThresholdClaim(
         "shield/among-unsafe/1": ThresholdProcedure(
             "shield/among-unsafe/1",
             ASSUMES,
-            trials=Trials("unsafe", "unsafe", "below"),
+            rate=Rate("unsafe", "unsafe", "below"),
             words=AMONG_UNSAFE,
             not_watched="whether a rollout that the shield stopped would have been unsafe is not "
             "seen in use. Monitor one of rate='all', or certify again on new rollouts without the "
@@ -292,7 +291,7 @@ def certify_shield(  # noqa: PLR0913
     *,
     xi: float,
     delta: float,
-    rate: Rate = "all",
+    rate: Among = "all",
     looks: PlannedLooks | Sequence[int] | None = None,
     horizon: int | None = None,
     groups: Any = None,

@@ -1,26 +1,39 @@
 """Claims of the form "act from a threshold on, and at most a share of these goes wrong", declared.
 
-A kind says which outcome is a trial, on which side of the threshold a trial is an event, the rate,
-and its sentences. The decision (`pacbound.procedures.threshold`), groups, planned looks, documents,
-figures, the monitor, and how the threshold is applied to rows are the same for all of them. Events
-are monotone in the threshold, so every threshold on the cautious side keeps the promise, and a
-sentence may round towards it.
+A kind says its rate (`pacbound.claims.rates`): which rows are trials, and when a trial is an event;
+and its sentences. The decision, groups, planned looks, documents, figures, the monitor, and how the
+threshold is applied to rows are the same for all of them. Where trials do not depend on the
+threshold, every threshold on the cautious side keeps the promise, and a sentence may round towards
+it. Where they are the rows that reach it, all thresholds that hold stand in the document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil, inf, log, log1p
+from math import ceil, isinf, log, log1p
 from typing import Any, Literal
 
 import numpy as np
 
-from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
-from pacbound.claims.claim import C, Cells, Claim, Procedure, Told, Values
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.claim import C, Cells, Claim, Procedure, Told, Values, interval_work
+from pacbound.claims.rates import (
+    ALL,
+    Rate,
+    common_threshold,
+    is_left_out,
+    is_refused,
+    left_out,
+    rate_of,
+    rows_of,
+    search_of,
+)
+from pacbound.claims.remedies import NEARLY_ALL, WORST, worst_answer
 from pacbound.claims.tables import (
     DRAWN,
+    GRADED,
     head,
     histogram_cells,
     histograms_of,
@@ -31,56 +44,41 @@ from pacbound.claims.tables import (
     small_groups_conflict,
     tables_field,
 )
-from pacbound.claims.threshold_certificate import (
-    Trials,
-    common_threshold,
-    flag_rule,
-    is_left_out,
-    is_refused,
-    left_out,
-    level_of,
-    rows_of,
-    search_of,
-    stands_for,
-    trials_of,
-)
+from pacbound.claims.threshold_certificate import flag_rule
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram
-from pacbound.figure import Figure
+from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
-from pacbound.figures.thresholds import share_by_threshold
-from pacbound.forms import Ask, Threshold, Whole, allowed_rate
+from pacbound.figures.thresholds import rate_by_coverage, share_by_threshold
+from pacbound.forms import REQUIRED, Ask, Form, Threshold, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
-from pacbound.procedures.threshold import (
-    SLOW,
-    UNEXPLAINED,
-    Decision,
-    NoThreshold,
-    Side,
-    decide,
-    decide_at_look,
-)
-from pacbound.says import Quantity, Says, Sentence, in_unit, share
+from pacbound.procedures import abstention
+from pacbound.procedures.threshold import TOP
+from pacbound.says import Quantity, Says, Sentence, Value, in_unit, share
+from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
+from pacbound.tally.columns import QUALITY
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally
 from pacbound.watch import ColumnWatch, LossWatch
 
+# Twenty milliseconds, as `Certificate.work` counts them: a table that may end in a refusal.
+_TABLE_WORK = 2e-3
+
 
 @dataclass(frozen=True)
 class ThresholdProcedure(Procedure):
-    """How a threshold is found among which trials, and in which words it is said.
+    """How a threshold is found for which rate, and in which words it is said.
 
     `question` is what it counts, if not what the claim does. In use a trial is `seen_as` one of two
     things, the second if it is an event; `told_by` names the column that says so itself, where
     scores are not needed. `not_watched` says why it cannot be monitored.
     """
 
-    trials: Trials = field(default_factory=lambda: Trials("", "", "below"))
+    rate: Rate = field(default_factory=lambda: Rate("", ""))
     words: ClaimWords = field(default_factory=ClaimWords)
-    unavoidable_first: bool = False
     question: Any = None
     seen_as: tuple[str, str] = ("kept", "lost")
     told_by: str = ""
@@ -88,8 +86,9 @@ class ThresholdProcedure(Procedure):
 
     @property
     def among(self) -> tuple[str, ...]:
-        """The outcome whose rows are trials, unless every row is one."""
-        return () if self.trials.of == "all" else (self.trials.of,)
+        """The outcome whose rows are trials, if there is one."""
+        one = self.rate.of != ALL and not self.rate.reached
+        return (self.rate.of,) if one else ()
 
 
 @dataclass(frozen=True)
@@ -103,12 +102,24 @@ class Measured:
     larger: bool
 
 
-def _no_conflict(_: Values) -> None:
-    """Everything goes together."""
+class CellRanges(Form):
+    """All thresholds that hold, as ranges of cells with both ends, the highest first."""
 
+    def read(self, part: Reader, key: str) -> tuple[tuple[int, int], ...]:
+        """The ranges."""
+        if not part.raw(key):
+            part.integers(key)
+            return ()
+        table = part.table(key)
+        if len(table[0]) != 2:
+            raise CertificateError(f"{part.place(key)} is not a list of ranges.")
+        return tuple((low, high) for low, high in table)
 
-def _no_misfit(*_: Any) -> None:
-    """All columns go together."""
+    def schema(self) -> dict[str, Json]:
+        """A list of pairs of cells."""
+        cell: Json = {"type": "integer", "minimum": 0, "maximum": TOP}
+        ends: Json = {"type": "array", "items": cell, "minItems": 2, "maxItems": 2}
+        return {"type": "array", "items": ends}
 
 
 def _nothing_told(_: Any) -> Told:
@@ -117,20 +128,21 @@ def _nothing_told(_: Any) -> Told:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdClaim(Claim[C]):
-    """A threshold claim, declared.
+    """A claim about a rate, declared.
 
     Attributes
     ----------
     curves : tuple
         What its figure shows: outcomes by their place, or "all", each with the name of its line.
-        The claim is about the first.
+        The claim is about the first. Where the trials are the rows that reach the threshold: the
+        short name and the words of either axis, the share of rows and the rate among them.
     choose : callable or None
         The name of the procedure, from what was asked for; if left out, the first that counts the
-        same, with looks where these are planned.
-    conflict : callable
-        What of that does not go together, in a sentence; None if all does.
-    misfit : callable
-        What of the columns does not go together, or with what was asked for; None if all does.
+        same and whose own asks were asked for.
+    conflict : callable or None
+        What of that does not go together, in a sentence, or None.
+    misfit : callable or None
+        What of the columns does not go together, or with what was asked for, or None.
     of_files : callable
         What files of rows say of themselves.
     applied : str or None
@@ -149,11 +161,11 @@ class ThresholdClaim(Claim[C]):
     question: Any
     asks: tuple[Ask, ...]
     procedures: Mapping[str, ThresholdProcedure]
-    curves: tuple[tuple[int | Literal["all"], str], ...]
+    curves: tuple[tuple[int | str, str], ...]
     certificate: type[C]
     choose: Callable[[Values], str] | None = None
-    conflict: Callable[[Values], str | None] = _no_conflict
-    misfit: Callable[[Set[str], Values], str | None] = _no_misfit
+    conflict: Callable[[Values], str | None] | None = None
+    misfit: Callable[[Set[str], Values], str | None] | None = None
     of_files: Callable[[Any], Told] = _nothing_told
     applied: str | None = "pac_flag"
     measured: Measured | None = None
@@ -166,21 +178,30 @@ class ThresholdClaim(Claim[C]):
             question = procedure.question or self.question
             procedure.words.require_names(asked | set(question.outcomes_of_a_row))
 
+    @property
+    def _first(self) -> ThresholdProcedure:
+        return next(iter(self.procedures.values()))
+
+    @property
+    def act(self) -> str:
+        """What the rows are called that reach the threshold, where they are the trials."""
+        return self._first.words.act
+
     def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked for; a plan of looks must be for the same rate and delta."""
         wishes = super().wishes(given)
         plan = given.get("looks")
         if isinstance(plan, PlannedLooks):
             require_plan(plan, allowed_rate(wishes), wishes["delta"])
-        wrong = self.conflict(wishes)
-        if wrong is not None:
+        wrong = self.conflict and self.conflict(wishes)
+        if wrong:
             raise InvalidValueError(wrong)
         return wishes
 
     def require_columns(self, given: Set[str], wishes: Values) -> None:
         """Raise if what rows bring does not go together, or with what is asked for."""
-        wrong = self.misfit(given, wishes)
-        if wrong is not None:
+        wrong = self.misfit and self.misfit(given, wishes)
+        if wrong:
             raise InvalidTypeError(wrong)
 
     def told(self, data: Any) -> Told:
@@ -191,13 +212,14 @@ class ThresholdClaim(Claim[C]):
         """The name of the procedure, for a tally of the question."""
         if self.choose is not None:
             return self.choose(asked)
-        looks = asked.get("looks") is not None
+        own = {name for one in self.procedures.values() for name in one.asks}
+        own = {name for name in own if asked.get(name) is not None}
         fitting = (
             one.name
             for one in self.procedures.values()
-            if (one.question or self.question).kind == question and ("looks" in one.asks) == looks
+            if (one.question or self.question).kind == question and set(one.asks) == own
         )
-        return next(fitting, next(iter(self.procedures)))
+        return next(fitting, self._first.name)
 
     def drawn_among(self, wishes: Values, question: Any) -> tuple[str, ...]:
         """The trials of the procedure that decides."""
@@ -205,22 +227,30 @@ class ThresholdClaim(Claim[C]):
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document of the procedure."""
-        left_out = {name for other in self.procedures.values() for name in other.asks}
-        left_out -= set(procedure.asks)
-        question = getattr(procedure, "question", None) or self.question
+        others = {name for other in self.procedures.values() for name in other.asks}
+        others -= set(procedure.asks)
+        # What only its own documents hold was asked for.
+        asks = (
+            replace(ask, default=REQUIRED) if ask.name in procedure.asks else ask
+            for ask in self.asks
+            if ask.name not in others
+        )
+        own = self.procedures[procedure.name]
+        question, reached = own.question or self.question, own.rate.reached
         return Fields(
             (
-                *head(self, procedure, [ask for ask in self.asks if ask.name not in left_out]),
-                scope_field("top", "groups", "overlapping-groups"),
+                *head(self, procedure, asks),
+                scope_field("top", "groups", *([] if reached else ["overlapping-groups"])),
                 DRAWN,
+                *([GRADED] if QUALITY in question.roles else []),
                 tables_field(
                     *self.counted_fields(question),
                     Field("threshold", Threshold(question.grid.n_cells - 1)),
-                    Field("allowed", Whole(-1)),
+                    Field("claimed", CellRanges()) if reached else Field("allowed", Whole(-1)),
                     agree=self.agree_table,
                 ),
             ),
-            agree=partial(self._agree, procedure, question),
+            agree=partial(self._agree, own, question),
         )
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
@@ -232,13 +262,15 @@ class ThresholdClaim(Claim[C]):
     def agree_table(self, part: Reader, table: Values) -> None:
         """Raise if what a table holds of the data cannot be."""
 
-    def _agree(self, procedure: Any, question: Any, part: Reader, values: Values) -> None:
+    def _agree(
+        self, procedure: ThresholdProcedure, question: Any, part: Reader, values: Values
+    ) -> None:
         """What was asked for leads to this procedure; groups are named where there are groups;
         counts add up to n; and no row was lost that cannot have been.
         """
         asked = {ask.name: values.get(ask.name, ask.default) for ask in self.asks}
-        conflict, looks = self.conflict(asked), asked.get("looks")
-        if conflict is not None or self._chosen(asked, question.kind) != procedure.name:
+        conflict, looks = self.conflict and self.conflict(asked), asked.get("looks")
+        if conflict or self._chosen(asked, question.kind) != procedure.name:
             raise CertificateError(
                 f"{part.place('procedure')} is {procedure.name!r}, which does not decide what was "
                 f"asked for. {conflict or ''}"
@@ -254,11 +286,15 @@ class ThresholdClaim(Claim[C]):
         if wrong is not None:
             raise CertificateError(f"{part.place('small_groups')}: {wrong}")
         tables = [table["counts"] for table in values["tables"]]
+        if procedure.rate.reached and not all(table["cells"].size for table in tables):
+            raise CertificateError(f"{part.place('tables')}: a table has no rows.")
         for counts in tables:
             require_lost(part, question, counts)
         require_total(part, values, tables, "tables")
-        trials = procedure.trials.search(values["tables"][0], values).trials
-        if looks is not None and trials not in looks:
+        if looks is None:
+            return
+        trials = procedure.rate.search(values["tables"][0], values).trials
+        if trials not in looks:
             raise CertificateError(
                 f"{part.place('looks')} holds no look at {trials:,} {procedure.words.unit}, which "
                 "were counted."
@@ -268,85 +304,78 @@ class ThresholdClaim(Claim[C]):
         """A histogram for each group, and what was asked for."""
         procedure = self.procedures[self._chosen(wishes, evidence.kind)]
         found = histograms_of(evidence, procedure.question or self.question)
-        if wishes.get("looks") is not None:
-            _require_all_rows(evidence)
-            if evidence.scope != "top":
-                raise InvalidValueError(
-                    "looks cannot be combined with groups: certify each group by itself, with a "
-                    "plan of its own."
+        if procedure.rate.reached:
+            if evidence.scope not in ("top", "groups"):
+                raise InvalidTypeError(
+                    "groups overlap, and a row of two groups would have two thresholds: expected "
+                    "one group per row."
                 )
+            found = [(group, counts) for group, counts in found if counts["cells"].size]
         wrong = small_groups_conflict(wishes, evidence.scope)
+        looks = wishes.get("looks")
+        if looks is not None:
+            _require_all_rows(evidence)
         if wrong is not None:
             raise InvalidValueError(wrong)
         tables = [{"group": group, **self.counted_table(counts)} for group, counts in found]
-        return {**self.counted_values(procedure.name, evidence, wishes), "tables": tables}
+        values = {**self.counted_values(procedure.name, evidence, wishes), "tables": tables}
+        if looks is None:
+            return values
+        planned = planned_looks(allowed_rate(wishes), delta=wishes["delta"], looks=looks).looks
+        trials = procedure.rate.search(tables[0], values).trials
+        if trials not in planned:
+            raise InvalidValueError(
+                f"There are {trials:,} {procedure.words.unit}, and no look was planned there, but "
+                f"at {', '.join(f'{look:,}' for look in planned)}: pass the rows up to a look, in "
+                "the order in which they were drawn. Looks cannot be added."
+            )
+        return values
 
     def counted_table(self, counts: Values) -> dict[str, Any]:
         """What a table holds of the counts of a group, or of all rows."""
         return {"counts": counts}
 
-    def named(self, values: Values, question: str) -> dict[str, Any]:
-        """What was counted and asked for, with the names of the claim and its procedure."""
-        return {**values, "kind": self.kind, "procedure": self._chosen(values, question)}
-
     def decided(self, values: Values) -> dict[str, Any]:
         """The threshold of each table at its level."""
         procedure = self.procedures[values["procedure"]]
-        level = level_of(values)
-        tables = [
-            {**table, "threshold": found.threshold, "allowed": found.allowed}
-            for table in values["tables"]
-            for found in [self._decision(procedure, values, table, level)]
-        ]
+        rate = procedure.rate
+        tables = [{**table, **rate.decided(table, values)} for table in values["tables"]]
         kept = [table for table in tables if not is_left_out(values, table)] or tables
         limits = [table["threshold"] for table in kept]
-        below = procedure.trials.side == "below"
-        refused = [limit == (-inf if below else inf) for limit in limits]
-        own = values.get("group_thresholds") == "own" and values["scope"] != "top"
+        refused = [limit == rate.refused for limit in limits]
+        own = rate.own(values) and values["scope"] != "top"
         if not own:
             # That of each group alone is no claim, and nobody shall take it for one.
-            common = min(limits) if below else max(limits)
+            common = rate.cautious(limits)
             tables = [
                 {**table, "threshold": table["threshold"] if is_left_out(values, table) else common}
                 for table in tables
             ]
         return {
             **values,
-            "assumes": self.assumed(procedure.assumes, values["drawn"], values["scope"]),
+            "assumes": self.assumed(
+                procedure.assumes, values["drawn"], values["scope"], values.get("graded")
+            ),
             "tables": tables,
             "certified": not (all(refused) if own else any(refused)),
         }
 
-    def refusal(self, certificate: Certificate, table: Values) -> NoThreshold:
-        """Why a table has no threshold, computed from its counts: documents do not hold it."""
-        values, trials = certificate.values, trials_of(certificate)
-        stuck = trials.search(table, values).unavoidable
-        if self.work(values) > EXPLAINED_WORK:
-            return NoThreshold(SLOW, stuck, None)
-        decision = self._decision(
-            self.procedures[values["procedure"]], values, table, level_of(values)
-        )
-        return decision.refusal or NoThreshold(UNEXPLAINED, stuck, None)
-
-    def _decision(
-        self, procedure: ThresholdProcedure, values: Values, table: Values, level: float
-    ) -> Decision:
-        search, rate = procedure.trials.search(table, values), allowed_rate(values)
-        if values.get("looks") is not None:
-            plan = planned_looks(rate, delta=level, looks=values["looks"])
-            if search.trials not in plan.looks:
-                raise InvalidValueError(
-                    f"There are {search.trials:,} {procedure.words.unit}, and no look was planned "
-                    f"there, but at {', '.join(f'{look:,}' for look in plan.looks)}: pass the rows "
-                    "up to a look, in the order in which they were drawn. Looks cannot be added."
-                )
-            return decide_at_look(search, plan)
-        return decide(
-            search,
-            rate=rate,
-            delta=level,
-            unavoidable_first=procedure.unavoidable_first,
-        )
+    def noticed(
+        self, certificate: C, columns: Mapping[str, Any], count: Callable[[Any], Tally]
+    ) -> C:
+        """Where nearly all rows are answered: the answer that is most often wrong."""
+        made: Any = certificate
+        answers, top = columns.get("prediction"), made.values["scope"] == "top"
+        hides = self._first.words.hides_rare and made.certified and made.graded is None
+        if answers is None or not hides or not top or made.acted < NEARLY_ALL * made.number():
+            return certificate
+        (table,), rate = made.values["tables"], rate_of(made)
+        found = {}
+        for name, counts in histograms_of(count(answers), self.question):
+            search = rate.search({"counts": counts, "threshold": table["threshold"]}, made.values)
+            found[str(name)] = search.events_at(table["threshold"]), search.trials
+        notes = {**made.provenance.notes, WORST: worst_answer(found)}
+        return replace(certificate, provenance=replace(made.provenance, notes=notes))
 
     def says(self, certificate: C) -> Says:
         """The certificate in words."""
@@ -366,32 +395,35 @@ class ThresholdClaim(Claim[C]):
         if self.measured is None:
             return None
         asked, name = self.asks[0].name, self.measured.name
-        unit = next(iter(self.procedures.values())).words.rows
+        unit = self._first.words.rows
         kind: Any = asked
         return Measure(name, unit, self.measured.larger, kind, self._sample, self._least)
 
     def _sample(self, tally: Tally, rate: float, delta: float) -> Sample:
         found: Any = self.certify(tally, {self.asks[0].name: rate, "delta": delta})
-        outcome = self._outcome(found, self.measured.outcome) if self.measured else "all"
+        outcome = self._outcome(found, self.measured.outcome) if self.measured else ALL
+        # A draw may lack a group, so thresholds of groups cannot be compared between draws.
+        own = found.groups and rate_of(found).own(found.values)
+        limits = () if own else (found.threshold,)
         # A draw may have no row of the outcome, and then finds none.
-        return Sample(found.certified, found.share(outcome) or 0.0, (found.threshold,))
+        return Sample(found.certified, found.share(outcome) or 0.0, limits)
 
     def _least(self, pilot: Tally, rate: float, delta: float) -> int:
         """Rows among which there are as many trials as pass if none is an event, if they stay as
         common as in the pilot.
         """
         wishes = self.wishes({self.asks[0].name: rate, "delta": delta})
-        trials = ceil(log(delta) / log1p(-allowed_rate(wishes))) + 1
-        procedure = self.procedures[self._chosen(wishes, pilot.kind)]
-        seen = pilot.rows if procedure.trials.of == "all" else pilot.totals[procedure.trials.of]
+        allowed = allowed_rate(wishes)
+        of = self.procedures[self._chosen(wishes, pilot.kind)].rate
+        if of.reached:
+            return abstention.least_rows(xi=allowed, delta=delta) or LARGEST_COUNT
+        trials = ceil(log(delta) / log1p(-allowed)) + 1
+        seen = pilot.rows if of.of == ALL else pilot.totals[of.of]
         return ceil(trials * pilot.rows / seen)
 
     def row_rule(self, certificate: C) -> RowRule | None:
         """What applying adds to each row; None where a row has no single score."""
         return None if self.applied is None else flag_rule(certificate, self.applied)
-
-    def _side(self, certificate: Certificate) -> Side:
-        return trials_of(certificate).side
 
     @property
     def questions(self) -> tuple[Any, ...]:
@@ -404,8 +436,10 @@ class ThresholdClaim(Claim[C]):
         return self._procedure(certificate).question or self.question
 
     def thresholds(self, certificate: C) -> dict[str, Json]:
-        """The threshold, or that of each group."""
+        """The threshold, or that of each group; where these are the rule, the document has them."""
         values, write = certificate.values, Threshold().write
+        if rate_of(certificate).reached:
+            return {}
         common = values["scope"] == "top" or values["group_thresholds"] == "common"
         if common and not left_out(values):
             return {"threshold": write(common_threshold(certificate))}
@@ -421,46 +455,58 @@ class ThresholdClaim(Claim[C]):
         return (str(table["group"]) for table in tables if is_refused(certificate, table))
 
     def figures(self, certificate: C) -> Iterable[Figure]:
-        """The share of rows from each threshold on, for every table."""
-        return (self._figure(certificate, table) for table in certificate.values["tables"])
+        """The share of rows from each threshold on, for every table; or the rate among the rows
+        that reach one, as it falls.
+        """
+        drawn = self._falling if rate_of(certificate).reached else self._by_threshold
+        return (drawn(certificate, table) for table in certificate.values["tables"])
 
-    def _figure(self, certificate: C, table: Values) -> Figure:
-        counts, name = table["counts"], self.kind.replace("-", " ").capitalize()
-        rate, side = allowed_rate(certificate.values), self._side(certificate)
-        search = search_of(certificate, table)
-        cells = np.union1d(counts["cells"], search.cells)
-        cells = cells[cells >= 0]
-        below = np.concatenate([[0], np.cumsum(search.events)])
-        below = below[np.searchsorted(search.cells, cells)]
-        events = below if side == "below" else search.events.sum() - below
-        share_of_events = (search.lost + events) / (search.trials or np.nan)
+    def _by_threshold(self, certificate: Any, table: Values) -> Figure:
+        name, rate = self.kind.replace("-", " ").capitalize(), rate_of(certificate)
+        asked, group = allowed_rate(certificate.values), table["group"]
+        below, seen = rate.side == "below", certificate.curve(group)
         first = self._procedure(certificate).words.kept or self.curves[0][1]
-        kept = 1 - share_of_events if side == "below" else share_of_events
-        curves = [Curve(first, kept)]
-        for outcome, words in self.curves[1:]:
-            weights = stands_for(certificate.values)
-            rows = rows_of(counts, self._outcome(certificate, outcome), weights)
-            reached = np.append(np.cumsum(rows[::-1])[::-1], 0)
-            places = np.searchsorted(counts["cells"], cells)
-            curves.append(Curve(words, reached[places] / (rows.sum() or np.nan)))
-        asked = 1 - rate if side == "below" else rate
-        rounding = trials_of(certificate).rounding
-        limit = Quantity(table["threshold"], "threshold", rounding)
-        group = "" if table["group"] is None else f", {table['group']}"
+        curves = [Curve(first, 1 - seen.rate if below else seen.rate)]
+        for place, words in self.curves[1:]:
+            outcome = self._outcome(certificate, place)
+            curves.append(Curve(words, certificate.reached(outcome, group=group)[1]))
+        limit = Quantity(table["threshold"], "threshold", rate.rounding)
+        level = 1 - asked if below else asked
+        refused = is_refused(certificate, table)
         return share_by_threshold(
-            cells / search.top,
+            seen.thresholds,
             curves,
-            title=f"{name} by threshold{group}",
+            title=f"{name} by threshold" + ("" if group is None else f", {group}"),
             caption="Lines show what was seen. "
             + (
-                "Certified is what was asked for, at the upright line."
-                if not is_refused(certificate, table)
-                else "Nothing is certified."
+                "Nothing is certified."
+                if refused
+                else "Certified is what was asked for, at the upright line."
             ),
-            asked=Named(asked, f"asked for: {share(asked).text}"),
-            certified=None
-            if is_refused(certificate, table)
-            else Named(limit.value, f"certified: {limit.text}"),
+            asked=Named(level, f"asked for: {share(level).text}"),
+            certified=None if refused else Named(limit.value, f"certified: {limit.text}"),
+        )
+
+    def _falling(self, certificate: Any, table: Values) -> Figure:
+        seen, ask, limit = certificate.curve(table["group"]), self.asks[0], table["threshold"]
+        wanted = allowed_rate(certificate.values)
+        rate, level = (1 - one if ask.name == "target" else one for one in (seen.rate, wanted))
+        (coverage, across), (name, up) = self.curves
+        return rate_by_coverage(
+            seen.thresholds,
+            Curve(str(coverage), seen.coverage, across),
+            Curve(str(name), rate, up),
+            rows=int(rows_of(table["counts"], ALL).sum()),
+            title=titled(f"{str(name).capitalize()} against {coverage}", table["group"]),
+            caption="As the threshold falls, more rows reach it. No point of the curve is "
+            "certified; "
+            + (
+                "nothing is."
+                if isinf(limit)
+                else "what is certified at the dot is the dashed line."
+            ),
+            asked=Named(level, f"{ask.name} = {_text(ask.said(certificate.values[ask.name]))}"),
+            certified=Named(limit, f"from {limit!r} on"),
         )
 
     def watch(self, certificate: C) -> Any:
@@ -471,19 +517,20 @@ class ThresholdClaim(Claim[C]):
         if certificate.values["scope"] == "overlapping-groups":
             return "a row may be in several of its groups; certify groups that do not overlap"
         words = procedure.words
-        claimed = str(Sentence(words.in_use or words.promise, quantities(self, certificate)))
-        rate = allowed_rate(certificate.values, up=True)
+        promise = words.graded if certificate.graded else words.in_use or words.promise
+        claimed = str(Sentence(promise, quantities(self, certificate)))
+        allowed = allowed_rate(certificate.values, up=True)
         if procedure.told_by:
             if certificate.values["scope"] != "top":
                 return "each of its groups is watched apart; certify one group, and monitor that"
             what = f"A monitored {self.kind}"
             return ColumnWatch(
-                what, procedure.told_by, rate=rate, claimed=claimed, outcomes=procedure.seen_as
+                what, procedure.told_by, rate=allowed, claimed=claimed, outcomes=procedure.seen_as
             )
-        trials, question = procedure.trials, self.question_of(certificate)
+        rate, question = procedure.rate, self.question_of(certificate)
         tables = certificate.values["tables"]
         limits = np.array([table["threshold"] for table in tables])
-        if trials.side == "below" and (limits <= 0).all():
+        if rate.side == "below" and (limits <= 0).all():
             raise InvalidValueError(
                 "This certificate acts on every row, so that nothing can be missed: there is "
                 "nothing to monitor."
@@ -491,50 +538,58 @@ class ThresholdClaim(Claim[C]):
         return LossWatch(
             certificate,
             question,
-            rate=rate,
+            rate=allowed,
             claimed=claimed,
             outcomes=procedure.seen_as,
             held=[not is_refused(certificate, table) for table in tables],
-            trials_and_events=lambda cells, outcomes, places: trials.among(
+            trials_and_events=lambda cells, outcomes, places: rate.among(
                 question.outcomes, cells, outcomes, limits[places]
             ),
         )
 
     def cells(self, certificate: C) -> Cells:
         """How many rows of each outcome are in each cell of the score."""
-        return histogram_cells(certificate.values["tables"], trials_of(certificate).top)
+        return histogram_cells(certificate.values["tables"], rate_of(certificate).top)
 
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
         """What was asked for and decided."""
-        filled = quantities(self, certificate)
-        own = certificate.values.get("group_thresholds") == "own"
+        filled, values = quantities(self, certificate), certificate.values
+        rate, words = rate_of(certificate), self._procedure(certificate).words
         decided = []
+        own = rate.own(values) and (values["scope"] != "top" or not rate.reached)
         if self.scored and not own:
-            limit: Any = in_unit(filled["threshold"], certificate.provenance.scale)
-            decided = [("Threshold", limit.text)]
-        words = self._procedure(certificate).words
-        kept = {"events": "Counted against the claim", "allowed": "Allowed against the claim"}
+            limit = in_unit(filled["threshold"], certificate.provenance.scale)
+            decided = [("Threshold", _text(limit))]
         rows, *asked = super().numbers(certificate)
-        if filled["trials"] != filled["n"]:
+        if not rate.reached and filled["trials"] != filled["n"]:
             asked = [(f"Of these, {words.unit}", filled["trials"].text), *asked]
         return [
             (f"{words.rows.capitalize()} counted", rows[1]),
             *asked,
             *decided,
-            *((name, filled[key].text) for key, name in kept.items()),
+            *((name, _text(filled[key])) for name, key in words.numbers),
         ]
 
-    def _outcome(self, certificate: C, place: int | Literal["all"]) -> str:
-        return (
-            "all" if place == "all" else str(self.question_of(certificate).outcomes_of_a_row[place])
-        )
+    def _outcome(self, certificate: C, place: int | str) -> str:
+        if isinstance(place, str):
+            return place
+        return str(self.question_of(certificate).outcomes_of_a_row[place])
 
-    def _procedure(self, certificate: C) -> ThresholdProcedure:
+    def _procedure(self, certificate: Certificate) -> ThresholdProcedure:
         return self.procedures[certificate.values["procedure"]]
 
     def work(self, values: Values) -> float:
-        """About how long a plan of looks takes; all else is quick."""
+        """About how long a plan of looks takes, or walks, of which one that ends in a refusal is
+        walked many times; all else is quick.
+        """
+        if self._first.rate.reached:
+            rows = (rows_of(table["counts"], ALL) for table in values["tables"])
+            return sum(_TABLE_WORK + interval_work(each) for each in rows)
         return _plan_work(values.get("looks"), xi=allowed_rate(values), delta=values["delta"])
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else value.text
 
 
 def require_plan(plan: PlannedLooks, rate: float, delta: float) -> None:
@@ -551,11 +606,18 @@ _LOOKS_WORK = 8e9
 
 
 def _require_all_rows(tally: Tally) -> None:
-    """Raise if the rows of a look were drawn from others: a later look would draw others."""
+    """Raise if the rows of a look were drawn from others, since a later look would draw others; or
+    are in groups.
+    """
     if tally.drawn is not None:
         raise InvalidValueError(
             f"looks cannot be combined with {tally.drawn.by}: more rows of a cluster change "
             "which one is drawn. Pass delta divided by the number of looks at each of them instead."
+        )
+    if tally.scope != "top":
+        raise InvalidValueError(
+            "looks cannot be combined with groups: certify each group by itself, with a plan of "
+            "its own."
         )
 
 

@@ -1,5 +1,4 @@
-"""The certificate of a threshold claim, and what its tables say: trials, events, thresholds, shares
-of rows.
+"""The certificates of rates: what was seen at their thresholds, and which rows they act on.
 
 A table is the histogram of a group, or of all rows, with its decision. Everything here reads values
 that are decided already.
@@ -7,191 +6,61 @@ that are decided already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.certificate import Certificate
+from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import Values
-from pacbound.claims.tables import depend, groups_of
+from pacbound.claims.rates import (
+    ALL,
+    Floats,
+    Integers,
+    Refusal,
+    common_threshold,
+    is_refused,
+    left_out,
+    rate_of,
+    rows_of,
+    search_of,
+    stands_for,
+)
+from pacbound.claims.tables import groups_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.threshold import LOST, TOP, NoThreshold, Search, Side
-from pacbound.says import Side as Rounding
-from pacbound.stats.arguments import is_one_of
-from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.procedures.threshold import LOST, SLOW, UNEXPLAINED, NoThreshold
+from pacbound.stats.arguments import is_one_of, real_number
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class Trials:
-    """Which rows are trials, and when a trial is an event.
+class RateCurve(NamedTuple):
+    """What was seen at each threshold, from the highest score down. No point of it is certified.
 
     Attributes
     ----------
-    of : str
-        The outcome whose rows are trials; "all" for every row.
-    events : str
-        The outcome whose rows can be events: `of` itself, unless every row is a trial.
-    side : str
-        A row of that outcome is an event where its score lies "below" the threshold, or "from" it
-        on.
-    lost_is_alarm : bool
-        Whether a lost rollout is a trial, and an event at every threshold.
-    turns : bool
-        Whether tables say where trials become events and where they cease to be: they are then not
-        monotone in the threshold, and are walked from a declared start upwards.
-    top : int
-        The highest cell: thresholds are multiples of 1 / `top`.
+    thresholds : ndarray
+        The scores that rows have, on the grid of 2^-16.
+    coverage : ndarray
+        The share of all rows whose score is at least that: flagged, answered, stopped.
+    rate : ndarray
+        The share of the trials that are events there: of the positives, those that are missed; of
+        the answers, those that are wrong. NaN if there are no trials.
+
+    Examples
+    --------
+    >>> from pacbound import certify_abstention
+    >>> certificate = certify_abstention([0.5, 0.75], [False, True], xi=0.1, delta=0.1)
+    >>> certificate.curve().rate
+    array([0. , 0.5])
     """
 
-    of: str
-    events: str
-    side: Side
-    lost_is_alarm: bool = False
-    turns: bool = False
-    top: int = TOP
-
-    @property
-    def rounding(self) -> Rounding:
-        """Where a sentence may round a threshold to. Where events are not monotone, no other number
-        carries the guarantee.
-        """
-        if self.turns:
-            return "exact"
-        return "down" if self.side == "below" else "up"
-
-    def search(self, table: Values, values: Values) -> Search:
-        """What is searched in a table of a document's values."""
-        if self.turns:
-            return _turning(table["turns"], values["start"])
-        counts = table["counts"]
-        cells, events = counts["cells"], counts[self.events]
-        rows = sum(column for name, column in counts.items() if name != "cells")
-        trials = int(np.sum(rows if self.of == "all" else counts[self.of]))
-        if not self.lost_is_alarm:
-            return Search(cells, events, trials, self.side, top=self.top)
-        gone = cells == LOST
-        lost = int(np.sum(np.asarray(rows)[gone]))
-        kept = int(events[~gone].sum())
-        return Search(cells[~gone], events[~gone], kept + lost, self.side, lost, self.top)
-
-    def among(
-        self, names: Sequence[str], cells: Integers, outcomes: Integers, limits: Floats
-    ) -> tuple[Flags, Flags]:
-        """Which rows are trials, and which are events, by the cell and the outcome of each (its
-        place among `names`) and the threshold that it is compared with.
-        """
-        trials = outcomes == names.index(self.of) if self.of != "all" else outcomes >= 0
-        limits = limits * self.top
-        beyond = cells < limits if self.side == "below" else cells >= limits
-        return trials, beyond & (outcomes == names.index(self.events))
-
-
-def _turning(turns: Mapping[str, Integers], start: float) -> Search:
-    """The events at the start, and where they become more or fewer from there on. In the cell below
-    the grid every trial begins, so that cell has all of them.
-    """
-    cells, begin = turns["cells"], turns["cells"] == LOST
-    trials = int(turns["safe"][begin].sum() + turns["unsafe"][begin].sum())
-    events = turns["unsafe"] - np.where(begin, 0, turns["safe"])
-    later = cells >= start * TOP
-    return Search(
-        np.concatenate([[LOST], cells[later]]),
-        np.concatenate([[events[~later].sum()], events[later]]),
-        trials,
-        "below",
-    )
-
-
-def trials_of(certificate: Any) -> Trials:
-    """Which rows of a certificate are trials."""
-    found: Trials = certificate.by.procedures[certificate.values["procedure"]].trials
-    return found
-
-
-def search_of(certificate: Any, table: Values) -> Search:
-    """What was searched for a table's threshold."""
-    return trials_of(certificate).search(table, certificate.values)
-
-
-def is_refused(certificate: Any, table: Values) -> bool:
-    """Whether a table alone has no threshold but the one that always acts, or never."""
-    limit = search_of(certificate, table).threshold(table["allowed"])
-    return bool(limit == (-inf if trials_of(certificate).side == "below" else inf))
-
-
-def is_left_out(values: Values, table: Values) -> bool:
-    """Whether a table was left out, as was asked for: by its number of trials alone, of which not
-    even zero events would pass.
-    """
-    return values.get("small_groups") == "leave-out" and table["allowed"] < 0
-
-
-def left_out(values: Values) -> list[Values]:
-    """The tables that were left out."""
-    return [table for table in values["tables"] if is_left_out(values, table)]
-
-
-def common_threshold(certificate: Any) -> float:
-    """The most cautious of the thresholds of all tables that were not left out."""
-    values = certificate.values
-    kept = [table for table in values["tables"] if not is_left_out(values, table)]
-    thresholds = [float(table["threshold"]) for table in kept or values["tables"]]
-    return min(thresholds) if trials_of(certificate).side == "below" else max(thresholds)
-
-
-def rows_of(
-    counts: Mapping[str, Integers], outcome: str, stand_for: Mapping[str, float] | None = None
-) -> Any:
-    """The rows of an outcome in each cell; "all" for those of every outcome, each counting for as
-    many as it stands for.
-    """
-    known = [name for name in counts if name != "cells"]
-    if not is_one_of(outcome, ["all", *known]):
-        raise InvalidValueError(
-            f"outcome={outcome!r} was not counted: expected 'all', or one of {', '.join(known)}."
-        )
-    if outcome != "all":
-        return counts[outcome]
-    weights = stand_for or {}
-    return sum(column * weights.get(name, 1) for name, column in counts.items() if name != "cells")
-
-
-def stands_for(values: Values) -> dict[str, float]:
-    """How many rows each counted row of an outcome stands for, where clusters were drawn among its
-    rows; all others stand for themselves.
-    """
-    drawn, found = values["drawn"], dict[str, float]()
-    for name, rows in () if drawn is None else drawn.among:
-        # Of groups that overlap, the tables do not say how many rows there are.
-        kept = values["n"] - drawn.others
-        if len(drawn.among) > 1:
-            kept = sum(int(table["counts"][name].sum()) for table in values["tables"])
-        found[name] = rows / kept if kept else 1.0
-    return found
-
-
-def level_of(values: Values) -> float:
-    """The chance to be wrong that each table's decision has."""
-    groups, delta = len(values["tables"]), float(values["delta"])
-    dependent = depend(values)
-    # Which groups are left out says something about the scores of groups that depend on them.
-    common = values.get("group_thresholds", "common") == "common" and not (
-        dependent and values.get("small_groups") == "leave-out"
-    )
-    if values["scope"] == "top" or common or groups == 1:
-        return delta
-    share = bonferroni_level if dependent else sidak_level
-    return share(delta, groups)
+    thresholds: Floats
+    coverage: Floats
+    rate: Floats
 
 
 class ThresholdCertificate(Certificate):
@@ -204,7 +73,7 @@ class ThresholdCertificate(Certificate):
     def threshold(self) -> float:
         """The one threshold: -inf (flag, brake) or +inf (no alarm) if the claim is refused."""
         self.require_intact()
-        if self.values.get("group_thresholds") == "own":
+        if self.groups and rate_of(self).own(self.values):
             raise InvalidTypeError(
                 f"Each group has its own threshold: use thresholds[name]{self._or_applied}."
             )
@@ -240,35 +109,43 @@ class ThresholdCertificate(Certificate):
         return groups_of(self.values)
 
     @property
-    def allowed(self) -> int:
-        """How many trials may be events; -1 if not even zero pass. With groups, in all of them."""
+    def allowed(self) -> int | None:
+        """How many trials may be events; -1 if not even zero pass. With groups, in all of them.
+        None where the trials are the rows that reach the threshold.
+        """
+        if rate_of(self).reached:
+            return None
         allowed = [int(table["allowed"]) for table in self.values["tables"]]
         return allowed[0] if len(allowed) == 1 else sum(max(0, one) for one in allowed)
 
     @property
-    def refusal(self) -> NoThreshold | None:
+    def refusal(self) -> Refusal | None:
         """Why nothing is certified, and about how many trials would do; None if it is. With groups,
         that of the first group that is refused.
         """
-        if self.certified:
-            return None
-        refused = (one for one in self.values["tables"] if is_refused(self, one))
-        claim: Any = self.by
-        found: NoThreshold = claim.refusal(self, next(refused, self.values["tables"][0]))
-        return found
+        unknown = NoThreshold(UNEXPLAINED, 0, None)
+        return None if self.certified else next(iter(self.refusals.values()), unknown)
 
-    @property
-    def looks(self) -> tuple[int, ...] | None:
-        """The planned looks; None if there was no plan."""
-        return self.values.get("looks")
+    @cached_property
+    def refusals(self) -> dict[str | None, Refusal]:
+        """Why each table without a threshold has none, computed from its counts: documents do not
+        hold it. What would take long is not tried on a document that was read.
+        """
+        tables = [table for table in self.values["tables"] if is_refused(self, table)]
+        looks = self.values.get("looks") is not None
+        slow = self.work() > EXPLAINED_WORK and (self.loaded is not None or looks)
+        rate, code = rate_of(self), SLOW if slow else UNEXPLAINED
+        return {
+            table["group"]: (None if slow else rate.refusal(table, self.values))
+            or NoThreshold(code, 0, None)
+            for table in tables
+        }
 
     @property
     def look(self) -> int | None:
         """Which of the planned looks this is, from 1; None if there was no plan."""
-        if self.looks is None:
-            return None
-        (search,) = self.searches
-        return int(self.looks.index(search.trials)) + 1
+        looks = self.values.get("looks")
+        return None if looks is None else int(looks.index(self.trials)) + 1
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -282,22 +159,125 @@ class ThresholdCertificate(Certificate):
         return tuple(table["counts"] for table in self.values["tables"])
 
     @property
-    def searches(self) -> tuple[Search, ...]:
-        """What was searched for the threshold of each group."""
-        return tuple(search_of(self, table) for table in self.values["tables"])
+    def trials(self) -> int:
+        """How many of these rows the rate is a share of: positives, negatives, answers."""
+        return sum(search_of(self, table).trials for table in self.values["tables"])
 
     @property
     def events(self) -> int:
-        """How many trials are events at the threshold, among these rows."""
-        limits = [table["threshold"] for table in self.values["tables"]]
-        return sum(map(Search.events_at, self.searches, limits))
+        """How many trials are events at the threshold, among these rows: missed, wrong, unsafe."""
+        tables = self.values["tables"]
+        return sum(search_of(self, table).events_at(table["threshold"]) for table in tables)
 
-    def number(self, outcome: str = "all") -> int:
+    @property
+    def observed_rate(self) -> float | None:
+        """The share of these trials that are events; None if there are no trials. It is not
+        certified.
+        """
+        return self.events / self.trials if self.trials else None
+
+    @property
+    def acted(self) -> int:
+        """How many of these rows are acted on: flagged, answered, stopped."""
+        return int(self._acted_on())
+
+    @property
+    def coverage(self) -> float:
+        """The share of these rows that is acted on: flagged, answered, stopped. It is not
+        certified.
+        """
+        return self.share() or 0.0
+
+    def number(self, outcome: str = ALL) -> int:
         """How many rows have an outcome; a row of several groups counts in each of them."""
         return sum(int(rows_of(counts, outcome).sum()) for counts in self.histograms)
 
+    def share(self, outcome: str = ALL) -> float | None:
+        """The share of the rows of an outcome that are acted on; None if there are none. It was
+        seen on these rows, and is not certified. Of "all" rows, where clusters were drawn among
+        those of an outcome, these count for as many as there were.
+        """
+        weights = stands_for(self.values)
+        total = sum(float(rows_of(one, outcome, weights).sum()) for one in self.histograms)
+        return float(self._acted_on(outcome, weights) / total) if total else None
+
+    def _acted_on(self, outcome: str = ALL, weights: Mapping[str, float] | None = None) -> Any:
+        acted = 0
+        for table in self.values["tables"]:
+            hit = table["counts"]["cells"] >= table["threshold"] * rate_of(self).top
+            acted += rows_of(table["counts"], outcome, weights)[hit].sum()
+        return acted
+
+    def reached(self, *outcomes: str, group: str | None = None) -> tuple[Floats, ...]:
+        """The scores that rows have, from the highest down, and for each outcome the share of its
+        rows whose score is at least that; NaN if there are none. Lost rollouts reach no score.
+        """
+        tables = self._tables(group)
+        cells = self._cells(tables)
+        counted = (self._rows_from(cells, tables, outcome) for outcome in outcomes)
+        return (cells / rate_of(self).top, *(rows / (total or np.nan) for rows, total in counted))
+
+    def _rows_from(
+        self, cells: Integers, tables: list[Values], outcome: str
+    ) -> tuple[Floats, float]:
+        """How many rows of an outcome are in each cell or above, and how many there are."""
+        rows, total, weights = np.zeros(cells.size), 0.0, stands_for(self.values)
+        for counts in (table["counts"] for table in tables):
+            kept, of = counts["cells"] != LOST, rows_of(counts, outcome, weights)
+            rows[np.searchsorted(-cells, -counts["cells"][kept])] += of[kept]
+            total += of.sum()
+        return np.cumsum(rows), total
+
+    def curve(self, group: str | None = None) -> RateCurve:
+        """The share of rows that are acted on, and the rate, at each threshold, as seen in these
+        rows. No point of it is certified.
+
+        Parameters
+        ----------
+        group
+            The name of a group; all rows if it is left out.
+
+        Returns
+        -------
+        RateCurve
+            The thresholds from the highest score down, with both shares at each.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such group.
+        """
+        tables = self._tables(group)
+        cells = self._cells(tables)
+        rows, total = self._rows_from(cells, tables, ALL)
+        searches = [search_of(self, table) for table in tables]
+        events = sum(search.events_in(cells) for search in searches)
+        trials: Any = sum(search.trials for search in searches) or np.nan
+        if rate_of(self).reached:
+            trials = rows
+        return RateCurve(cells / rate_of(self).top, rows / (total or np.nan), events / trials)
+
+    def _cells(self, tables: list[Values]) -> Integers:
+        """The cells in which something changes, from the highest down."""
+        parts = [(table["counts"]["cells"], search_of(self, table).cells) for table in tables]
+        cells: Integers = np.unique(np.concatenate([cells for pair in parts for cells in pair]))
+        return np.asarray(cells[cells != LOST][::-1])
+
+    def _tables(self, group: str | None) -> list[Values]:
+        """The table of a group, or all of them."""
+        tables: list[Values] = self.values["tables"]
+        found = [table for table in tables if group is None or is_one_of(group, [table["group"]])]
+        if not found:
+            known = ", ".join(map(repr, self.groups[:5])) or "none, so pass no group"
+            raise InvalidValueError(f"group={group!r} is not in this certificate: it has {known}.")
+        return found
+
+
+class FlagCertificate(ThresholdCertificate):
+    """Flag a row where its score is at or above the threshold."""
+
     def flags(self, score: Any, groups: Any = None) -> NDArray[np.bool_]:
-        """Which rows to act on: flag, brake, alarm.
+        """Which rows to flag.
 
         Parameters
         ----------
@@ -305,8 +285,8 @@ class ThresholdCertificate(Certificate):
             One score in [0, 1] per row.
         groups
             The group of each row, where each has a threshold of its own, or some were left out.
-            Rows of a group that was not certified are all flagged; where the claim is about false
-            alarms, they raise none.
+            Rows of a group that was not certified are all flagged where the claim is about recall;
+            where it is about false alarms or precision, none of them is.
 
         Returns
         -------
@@ -323,45 +303,59 @@ class ThresholdCertificate(Certificate):
             If `groups` is missing where each has a threshold of its own, or is there where the
             certificate has none.
         """
-        self.require_plain_scores()
-        scores = as_scores(score, "score")
-        names = group_names(self, groups, len(scores), score=score)
+        return rows_acted_on(self, score, groups, "score")
+
+
+class ReachedCertificate(ThresholdCertificate):
+    """Act where the score is at or above the threshold, or that of the row's group. The rate is not
+    monotone in it: each threshold that holds was tested.
+    """
+
+    def claims(self, threshold: float, group: str | None = None) -> bool:
+        """Whether a threshold is among those that hold: all of them hold together.
+
+        So a higher one than `threshold` may be taken, after seeing all of this, if it is claimed.
+
+        Parameters
+        ----------
+        threshold
+            From 0 to 1, or +inf, which never acts and always holds. A number that is not on the
+            grid of 2^-16 was not tested.
+        group
+            The name of a group; every one of them if it is left out.
+
+        Returns
+        -------
+        bool
+            Whether it is certified.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such group, or `threshold` is not a number from 0 on.
+        """
         self.require_verified()
-        (column,) = flag_rule(self).of_arrays([scores], names).values()
-        return np.asarray(column, dtype=np.bool_)
+        value = real_number(threshold, "threshold", "a threshold")
+        if value < 0:
+            raise InvalidValueError(f"threshold={threshold} is negative: scores are from 0 to 1.")
+        if value == inf:
+            return True
+        cell, tables = value * rate_of(self).top, self._tables(group)
+        return cell == np.floor(cell) and all(
+            any(low <= cell <= high for low, high in table["claimed"]) for table in tables
+        )
 
-    def share(self, outcome: str = "all") -> float | None:
-        """The share of the rows of an outcome that are acted on; None if there are none. It was
-        seen on these rows, and is not certified. Of "all" rows, where clusters were drawn among
-        those of an outcome, these count for as many as there were.
-        """
-        weights = stands_for(self.values)
-        total = sum(float(rows_of(one, outcome, weights).sum()) for one in self.histograms)
-        return float(self._acted_on(outcome, weights) / total) if total else None
 
-    def _acted_on(self, outcome: str = "all", weights: Mapping[str, float] | None = None) -> Any:
-        acted = 0
-        for table in self.values["tables"]:
-            hit = table["counts"]["cells"] >= table["threshold"] * trials_of(self).top
-            acted += rows_of(table["counts"], outcome, weights)[hit].sum()
-        return acted
-
-    def reached(self, *outcomes: str) -> tuple[Floats, ...]:
-        """The scores that rows have, from the highest down, and for each outcome the share of its
-        rows whose score is at least that; NaN if there are none. Lost rollouts reach no score.
-        """
-        cells = np.unique(np.concatenate([counts["cells"] for counts in self.histograms]))
-        cells = cells[cells != LOST]
-        shares, weights = [], stands_for(self.values)
-        for outcome in outcomes:
-            rows, total = np.zeros(cells.size), 0.0
-            for counts in self.histograms:
-                kept, of = counts["cells"] != LOST, rows_of(counts, outcome, weights)
-                rows[np.searchsorted(cells, counts["cells"][kept])] += of[kept]
-                total += of.sum()
-            found = np.cumsum(rows[::-1])
-            shares.append(found / total if total else np.full(cells.size, np.nan))
-        return (cells[::-1] / trials_of(self).top, *shares)
+def rows_acted_on(certificate: Any, score: Any, groups: Any, name: str) -> NDArray[np.bool_]:
+    """Which rows reach the threshold, of their group where there are groups; `name` is what the
+    scores were passed as.
+    """
+    certificate.require_plain_scores()
+    scores = as_scores(score, name)
+    names = group_names(certificate, groups, len(scores), **{name: score})
+    certificate.require_verified()
+    (column,) = flag_rule(certificate).of_arrays([scores], names).values()
+    return np.asarray(column, dtype=np.bool_)
 
 
 def group_names(certificate: Any, groups: Any, rows: int, **given: Any) -> NDArray[np.str_] | None:
@@ -378,21 +372,22 @@ def group_names(certificate: Any, groups: Any, rows: int, **given: Any) -> NDArr
 
 def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
     """1 where the score is at or above the threshold, by group where there are groups."""
-    tables = certificate.values["tables"]
+    tables, rate, act = certificate.values["tables"], rate_of(certificate), certificate.by.act
+    role, ones = certificate.by.question_of(certificate).columns[0].name, act or "flagged"
 
     def steps(threshold: float) -> RowSteps:
         return RowSteps((Limit(threshold, closed=True),), {column: (0, 1)})
 
     if certificate.values["scope"] == "top":
-        return RowRule(1, steps(tables[0]["threshold"]), role="score", ones="flagged")
-    cautious = -inf if trials_of(certificate).side == "below" else inf
-    by_group = certificate.values["group_thresholds"] == "own" or left_out(certificate.values)
+        return RowRule(1, steps(tables[0]["threshold"]), role=role, ones=ones)
+    by_group = rate.own(certificate.values) or left_out(certificate.values)
+    others = "are flagged" if rate.side == "below" else "raise no alarm"
     return RowRule(
         1,
         None if by_group else steps(common_threshold(certificate)),
         groups={table["group"]: steps(table["threshold"]) for table in tables},
-        instead=steps(cautious),
-        role="score",
-        ones="flagged",
-        others="are flagged" if cautious < 0 else "raise no alarm",
+        instead=steps(rate.refused),
+        role=role,
+        ones=ones,
+        others=f"are not {act}" if act else others,
     )

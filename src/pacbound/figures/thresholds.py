@@ -7,7 +7,6 @@ axis shows the thresholds at which something changes near that level, and not al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -30,21 +29,11 @@ from pacbound.figures import Curve, Named, finite
 
 # Rates are shown up to so many times what was asked for.
 _TIMES: Final = 5.0
-# The same where two rates are drawn in one panel.
-_TIMES_BOTH: Final = 3.0
 # The height of a panel below the first.
 _BELOW: Final = 0.4
 UNIT: Final = (0.0, 1.0)
 # A share among fewer rows than this is mostly chance, and is not drawn.
 FEW: Final = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Rate:
-    """A rate that was seen at each threshold, and the level that it was asked to stay below."""
-
-    curve: Curve
-    allowed: Named
 
 
 def share_by_threshold(

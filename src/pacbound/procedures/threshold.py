@@ -117,6 +117,12 @@ class Search:
         lost = int(self.events[self.cells == LOST].sum()) if below and threshold == -inf else 0
         return self.lost + lost + int(self.events[hit].sum())
 
+    def events_in(self, cells: Integers) -> Integers:
+        """How many trials are events at the lower ends of cells on the grid."""
+        sums = np.append(0, np.cumsum(self.events))
+        below = sums[np.searchsorted(self.cells, cells)]
+        return np.asarray(self.lost + (below if self.side == "below" else sums[-1] - below))
+
     @property
     def unavoidable(self) -> int:
         """The trials that are events at every threshold."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.forks import certify_forks
 from pacbound.claims.provenance import about_texts
-from pacbound.claims.shield import Rate, ShieldCertificate, certify_shield
+from pacbound.claims.shield import Among, ShieldCertificate, certify_shield
 from pacbound.claims.task_record import (
     CHECKS,
     FAILURES,
@@ -178,7 +178,7 @@ class Rollouts(RolloutTable):
         *,
         xi: float,
         delta: float,
-        rate: Rate = "all",
+        rate: Among = "all",
         looks: PlannedLooks | Sequence[int] | None = None,
         about: Mapping[str, Any] | None = None,
         sample: str | None = None,
@@ -438,7 +438,7 @@ class ForkedRollouts(RolloutTable):
         xi: float,
         delta: float,
         start: float = 0.0,
-        rate: Rate = "all",
+        rate: Among = "all",
         about: Mapping[str, Any] | None = None,
         sample: str | None = None,
     ) -> ShieldCertificate:
