@@ -53,7 +53,8 @@ from pacbound.tally.questions.question import in_order
 every_example = pytest.mark.parametrize(
     "examples",
     [
-        pytest.param(50, marks=pytest.mark.slow),
+        pytest.param(10, marks=pytest.mark.slow),
+        pytest.param(50, marks=pytest.mark.long),
         pytest.param(2000, marks=(pytest.mark.slow, pytest.mark.product)),
     ],
 )

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.products import standing_for
 
 from pacbound import Tally, calibrate
 
@@ -69,7 +70,9 @@ FRAMES: dict[str, Maker] = {
 }
 
 
-@pytest.fixture(params=FRAMES)
+@pytest.fixture(
+    params=standing_for(FRAMES, [name for name in FRAMES if "spark" not in name], rest="long")
+)
 def frame(request: pytest.FixtureRequest) -> Any:
     return FRAMES[request.param](request)
 

@@ -44,7 +44,7 @@ def sampled(
     return logits, (logits / temperature + rng.gumbel(size=logits.shape)).argmax(axis=1)
 
 
-@pytest.mark.parametrize("temperature", standing_for([0.3, 1.0, 2.5, 9.0], [2.5], rest="slow"))
+@pytest.mark.parametrize("temperature", standing_for([0.3, 1.0, 2.5, 9.0], [2.5], rest="long"))
 @pytest.mark.parametrize(("rows", "classes"), [(300, 2), (2000, 10), (400, 1000)])
 def test_temperature_is_within_a_millionth_of_an_independent_optimum(
     rows: int, classes: int, temperature: float

@@ -9,9 +9,11 @@ import pytest
 from benchmarks.__main__ import QUESTIONS
 from benchmarks.row import Row
 from benchmarks.sizes import SMALL
+from tests.products import standing_for
 
 # Networks, and engines that need Java, are timed by `make bench` and tested elsewhere.
 QUICK = sorted(QUESTIONS.keys() - {"cascade", "early_exit", "parquet"})
+SLOW = {"csv_files", "imports", "install_size", "memory", "probabilities"}
 
 
 def _rows(name: str) -> list[Row]:
@@ -21,7 +23,7 @@ def _rows(name: str) -> list[Row]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", standing_for(QUICK, sorted({*QUICK} - SLOW), rest="long"))
 def test_a_benchmark_measures_something(name: str) -> None:
     for row in _rows(name):
         assert len(row.cells()) == 6

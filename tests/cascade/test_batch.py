@@ -479,7 +479,7 @@ print(done.certificate.counts_digest)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_that_was_paid_is_lost_or_paid_for_again_by_kill_9(tmp_path: Path) -> None:
     answers, paid = tmp_path / "night.jsonl", tmp_path / "paid.txt"
     words = [sys.executable, "-c", _KILLED, str(answers), str(paid)]

@@ -36,7 +36,7 @@ def recorded() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 10, 50])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.long), 10, 50])
 def test_on_fashion_mnist_the_rows_are_those_that_sessions_asked_for(count: int) -> None:
     table = fashion_mnist()
     rows = table.confidence_fast, np.column_stack([table.prediction_fast, table.prediction_slow])

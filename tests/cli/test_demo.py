@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib", reason="the figures of the demo need the extra `report`")
+from tests.products import standing_for
 
 from pacbound.cli import demo as telling
 from pacbound.cli.demo import STEPS
@@ -89,7 +90,12 @@ def out(folder: Path, story: str) -> Path:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the commands are those of a POSIX shell")
-@pytest.mark.parametrize("beginning", ["pacbound cascade", "pacbound shield", "python -c"])
+@pytest.mark.parametrize(
+    "beginning",
+    standing_for(
+        ["pacbound cascade", "pacbound shield", "python -c"], ["pacbound shield"], rest="long"
+    ),
+)
 def test_what_is_printed_can_be_run_again(out: Path, story: str, beginning: str) -> None:
     lines = re.findall(r"^\$ (.*)$", story, re.MULTILINE)
     command = next(line for line in lines if line.startswith(beginning))

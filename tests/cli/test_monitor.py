@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from tests.cli.commands import roles
 from tests.cli.conftest import Run
+from tests.products import standing_for
 
 from pacbound import Monitor, certify_shield, load_certificate
 
@@ -187,7 +188,12 @@ def test_rows_before_a_bad_line_are_kept_and_counted(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
-@pytest.mark.parametrize(("how", "code"), [("SIGTERM", 128 + 15), ("SIGINT", 130), ("SIGKILL", -9)])
+@pytest.mark.parametrize(
+    ("how", "code"),
+    standing_for(
+        [("SIGTERM", 128 + 15), ("SIGINT", 130), ("SIGKILL", -9)], [("SIGKILL", -9)], rest="long"
+    ),
+)
 def test_a_stream_that_pauses_and_is_ended_by_a_signal_leaves_what_it_took_in(
     tmp_path: Path, how: str, code: int
 ) -> None:

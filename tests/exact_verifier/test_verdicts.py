@@ -148,7 +148,7 @@ def test_both_say_the_same_of_changes_in_every_layout() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(4))
 def test_both_say_the_same_of_fifteen_thousand_changes(part: int) -> None:
     names = [path.stem for path in sorted(FROZEN.glob("*.json"))[part::4]]
@@ -177,7 +177,7 @@ def test_both_say_the_same_of_certificates_glued_from_others() -> None:
     assert judged > 100
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_both_say_the_same_of_a_thousand_certificates_glued_from_others() -> None:
     judged, found = _disagreements(_glued((p.stem for p in sorted(FROZEN.glob("*.json"))), most=16))
     assert found == []

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
+from tests.products import standing_for
 
 from pacbound import certify_abstention
 from pacbound.procedures import abstention
@@ -108,7 +109,9 @@ def worst(claimed: NDArray[np.bool_], rows: int, seed: int) -> float:
 
 
 @pytest.mark.parametrize("cells", [CELLS, TOUCHING], ids=["apart", "touching"])
-@pytest.mark.parametrize(("delta", "rows"), [(0.5, 12), (0.2, 10)])
+@pytest.mark.parametrize(
+    ("delta", "rows"), standing_for([(0.5, 12), (0.2, 10)], [(0.2, 10)], rest="long")
+)
 def test_no_law_of_three_cells_makes_a_false_claim_more_often_than_delta(
     cells: Integers, delta: float, rows: int
 ) -> None:
@@ -239,7 +242,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", standing_for(LAWS, ["bad top"], rest="long"))
 def test_answers_are_wrong_more_often_than_xi_with_probability_at_most_delta(
     name: str, judge: Judge
 ) -> None:

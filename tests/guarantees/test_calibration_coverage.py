@@ -17,6 +17,7 @@ import pytest
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.special import gammaln
+from tests.products import standing_for
 
 from pacbound import PACCalibrator, calibrate
 from pacbound.calibration.calibrator import CalibratorScope
@@ -72,7 +73,7 @@ def small_laws(types: int) -> tuple[Floats, Floats]:
     return np.array([mass for mass, _ in pairs]), np.array([accuracy for _, accuracy in pairs])
 
 
-@pytest.mark.parametrize("cells", [1, 2, 3])
+@pytest.mark.parametrize("cells", standing_for([1, 2, 3], [1, 2], rest="long"))
 @pytest.mark.parametrize(("correction", "side"), OPTIONS)
 def test_some_cell_is_missed_with_probability_at_most_delta_in_every_small_sample_space(
     cells: int, correction: Correction, side: Side
@@ -181,7 +182,7 @@ def rows(values: Any, counts: NDArray[np.int64]) -> tuple[Any, NDArray[np.bool_]
     )
 
 
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_bins", standing_for([1, 2, 3, 7], [2], rest="long"))
 @pytest.mark.parametrize(
     "score", [(0.2, 0.5, 0.9), (0.0, 0.5, 1.0), (0.5, np.nextafter(0.5, 1), 1.0)]
 )
@@ -214,7 +215,7 @@ MEMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", standing_for(MEMBERS, ["a shared type"], rest="long"))
 @pytest.mark.parametrize(
     ("correction", "side"), [("sidak", "both"), ("sidak", "lower"), ("bonferroni", "upper")]
 )
@@ -405,7 +406,9 @@ SETTINGS = {
 DELTA = 0.2
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "name", standing_for(SETTINGS, ["calibrated", "one unit apart"], rest="long")
+)
 def test_calibrate_misses_some_bin_with_probability_at_most_delta(name: str, judge: Judge) -> None:
     setting, rng, runs = SETTINGS[name], np.random.default_rng(101), 600
     certificates = (
@@ -415,7 +418,9 @@ def test_calibrate_misses_some_bin_with_probability_at_most_delta(name: str, jud
     judge(sum(map(setting.law.missed, certificates)), runs, DELTA)
 
 
-@pytest.mark.parametrize("name", ["calibrated", "saturated", "heavy ties"])
+@pytest.mark.parametrize(
+    "name", standing_for(["calibrated", "saturated", "heavy ties"], ["heavy ties"], rest="long")
+)
 @pytest.mark.parametrize(("correction", "side"), OPTIONS[1:])
 def test_every_correction_and_side_misses_with_probability_at_most_delta(
     name: str, correction: Correction, side: Side, judge: Judge
@@ -430,7 +435,12 @@ def test_every_correction_and_side_misses_with_probability_at_most_delta(
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, setting in SETTINGS.items() if isinstance(setting.bins, int)]
+    "name",
+    standing_for(
+        [name for name, setting in SETTINGS.items() if isinstance(setting.bins, int)],
+        ["heavy ties"],
+        rest="long",
+    ),
 )
 def test_edges_from_the_same_scores_miss_with_probability_at_most_delta(
     name: str, judge: Judge
@@ -540,7 +550,7 @@ PROBABILITIES = {
 }
 
 
-@pytest.mark.parametrize("name", PROBABILITIES)
+@pytest.mark.parametrize("name", standing_for(PROBABILITIES, ["three classes"], rest="long"))
 @pytest.mark.parametrize("scope", ["top", "per-class", "all-labels"])
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_the_calibrator_misses_with_probability_at_most_delta(

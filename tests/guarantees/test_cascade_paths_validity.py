@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 from scipy.stats import binom
+from tests.products import standing_for
 
 from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade_paths import TILTS, declared_path
@@ -185,10 +186,10 @@ def laws(n_exits: int) -> dict[str, Law]:
 
 
 LAWS = {n_exits: laws(n_exits) for n_exits in (2, 3)}
-NAMES = tuple(LAWS[2])
+NAMES = standing_for(LAWS[2], ["saturated, with many gains", "better at the top"], rest="long")
 
 
-@pytest.mark.parametrize("n_exits", [2, 3])
+@pytest.mark.parametrize("n_exits", standing_for([2, 3], [2], rest="long"))
 @pytest.mark.parametrize("name", NAMES)
 def test_each_law_has_thresholds_on_the_paths_that_break_xi(name: str, n_exits: int) -> None:
     law = LAWS[n_exits][name]
@@ -208,7 +209,9 @@ def violations(law: Law, seed: int, runs: int, n: int = ROWS, **claim: Any) -> t
     return broken, certified
 
 
-@pytest.mark.parametrize(("n_exits", "runs"), [(2, 500), (3, 200)])
+@pytest.mark.parametrize(
+    ("n_exits", "runs"), standing_for([(2, 500), (3, 200)], [(2, 500)], rest="long")
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cascade_loses_more_than_xi_with_probability_at_most_delta(
     name: str, n_exits: int, runs: int, judge: Judge
@@ -218,6 +221,7 @@ def test_a_cascade_loses_more_than_xi_with_probability_at_most_delta(
     assert certified or "saturated" in name, "nothing is ever certified, so nothing is tested"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("any_delta")
 def test_seven_paths_at_full_delta_would_break_the_promise(judge: Judge) -> None:
     # At 7 * DELTA every path is walked at DELTA: two groups of paths meet different rows first, and
@@ -228,7 +232,10 @@ def test_seven_paths_at_full_delta_would_break_the_promise(judge: Judge) -> None
     judge(uncorrected, runs, 7 * DELTA)
 
 
-@pytest.mark.parametrize(("n", "xi", "delta"), [(20, 0.3, 0.05), (1500, 0.02, 0.01)])
+@pytest.mark.parametrize(
+    ("n", "xi", "delta"),
+    standing_for([(20, 0.3, 0.05), (1500, 0.02, 0.01)], [(20, 0.3, 0.05)], rest="long"),
+)
 def test_other_sizes_and_levels_keep_their_promise(
     n: int, xi: float, delta: float, judge: Judge
 ) -> None:
@@ -244,7 +251,12 @@ def test_other_sizes_and_levels_keep_their_promise(
 
 
 @pytest.mark.parametrize(
-    "name", ["a hair too much at the first exit or at the last", "better at the top"]
+    "name",
+    standing_for(
+        ["a hair too much at the first exit or at the last", "better at the top"],
+        ["better at the top"],
+        rest="long",
+    ),
 )
 def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(
     name: str, judge: Judge
@@ -264,6 +276,7 @@ def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(
     judge(broken, runs, delta)
 
 
+@pytest.mark.long
 def test_two_models_keep_the_promise_through_the_same_door(judge: Judge) -> None:
     law, runs = (
         Law.of(
@@ -296,7 +309,9 @@ def splits(n: int, parts: int) -> Integers:
     return np.diff(padded, axis=1) - 1
 
 
-@pytest.mark.parametrize(("n", "xi"), [(5, 0.45), (7, 0.35)])
+@pytest.mark.parametrize(
+    ("n", "xi"), standing_for([(5, 0.45), (7, 0.35)], [(5, 0.45)], rest="long")
+)
 def test_no_law_over_six_kinds_of_rows_breaks_the_promise_when_summed_over_every_sample(
     n: int, xi: float
 ) -> None:

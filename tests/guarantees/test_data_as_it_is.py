@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import bdtrc
+from tests.products import standing_for
 
 from pacbound import calibrate, certify_cascade, certify_shield
 from pacbound.claims.calibration_certificate import CalibrationCertificate
@@ -42,7 +43,7 @@ def _beta_binomial(run: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(len(clusters)) < np.repeat(rng.beta(2, 2, size=60), sizes), clusters
 
 
-@pytest.mark.parametrize("bound", [None, 19])
+@pytest.mark.parametrize("bound", standing_for([None, 19], [19], rest="long"))
 def test_rows_of_clusters_break_the_claim_that_a_draw_keeps(bound: int | None) -> None:
     def with_draw(run: int) -> CalibrationCertificate:
         right, clusters = _beta_binomial(run)
@@ -69,7 +70,10 @@ def _small_and_large(run: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(len(clusters)) < np.where(np.repeat(sizes, sizes) == 9, 0.9, 1.0), clusters
 
 
-@pytest.mark.parametrize(("bound", "truth", "other"), [(None, 0.95, 0.91), (9, 0.91, 0.95)])
+@pytest.mark.parametrize(
+    ("bound", "truth", "other"),
+    standing_for([(None, 0.95, 0.91), (9, 0.91, 0.95)], [(None, 0.95, 0.91)], rest="long"),
+)
 def test_a_draw_speaks_of_clusters_and_with_a_bound_of_rows(
     bound: int | None, truth: float, other: float
 ) -> None:
@@ -97,7 +101,7 @@ def _shifted(bound: float, run: int, rows: int) -> tuple[np.ndarray, np.ndarray,
     return hard, rng.random(rows) < np.where(hard, 0.3, 0.05), weights
 
 
-@pytest.mark.parametrize("bound", SHIFTS)
+@pytest.mark.parametrize("bound", standing_for(SHIFTS, [3.0], rest="long"))
 def test_weights_carry_a_calibration_to_the_law_of_use(bound: float) -> None:
     _, after = SHIFTS[bound]
     truth = 1 - (0.3 * after + 0.05 * (1 - after))
@@ -117,6 +121,7 @@ def test_weights_carry_a_calibration_to_the_law_of_use(bound: float) -> None:
     assert _is_broken(_misses(truth, plain))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bound", SHIFTS)
 def test_weights_carry_a_shield_and_a_cascade_to_the_law_of_use(bound: float) -> None:
     """The loss is all of the rows that are wrong, whatever their score: where it exceeds xi in use,

@@ -217,6 +217,7 @@ CALIBRATIONS, ROLLOUTS, DELTA, HORIZON, SLIP = 300, 24, 0.1, 40, 0.1
 TASK = Task(slippery, rash, brake, danger, horizon=HORIZON)
 
 
+@pytest.mark.long
 def test_thresholds_certified_from_collected_forks_break_xi_with_chance_at_most_delta(
     judge: Judge,
 ) -> None:

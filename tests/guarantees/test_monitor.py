@@ -60,7 +60,7 @@ def test_no_adversary_that_keeps_the_rate_at_every_step_makes_the_alarm_ring_mor
     assert ringing(()) > 0 or delta == 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_at_the_boundary_the_alarm_ever_rings_with_probability_at_most_delta(judge: Judge) -> None:
     rng, bets, streams = np.random.default_rng(71), _bets(XI), 2000
     highest = np.array(
@@ -75,7 +75,7 @@ def test_at_the_boundary_the_alarm_ever_rings_with_probability_at_most_delta(jud
     assert (highest >= 10).mean() > 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_within_200_000_labels_at_the_boundary_the_alarm_ever_rings_with_chance_at_most_delta(
     judge: Judge,
 ) -> None:
@@ -248,7 +248,7 @@ def test_counts_ring_with_probability_at_most_delta_and_an_order_made_up_nearly_
     assert falsely == 300
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "most"), [("ever", 1000), ("one per 1e6 labels", 450)])
 def test_a_rise_is_noticed_soon(words: str, most: int) -> None:
     bets, promise, rng = _bets(XI), Promise.of(1e-3, words), np.random.default_rng(77)

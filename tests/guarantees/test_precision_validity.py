@@ -15,6 +15,7 @@ from tests.guarantees.test_abstention_validity import (
     samples,
     worst,
 )
+from tests.products import standing_for
 
 from pacbound.claims.precision import CLAIM
 from pacbound.tally.tally import Tally
@@ -37,7 +38,9 @@ def certified(cells: NDArray[np.int64], rows: int, delta: float) -> NDArray[np.b
 
 
 @pytest.mark.parametrize("cells", [CELLS, TOUCHING], ids=["apart", "touching"])
-@pytest.mark.parametrize(("delta", "rows"), [(0.5, 11), (0.2, 10)])
+@pytest.mark.parametrize(
+    ("delta", "rows"), standing_for([(0.5, 11), (0.2, 10)], [(0.2, 10)], rest="long")
+)
 def test_no_law_of_three_cells_makes_a_false_claim_more_often_than_delta(
     cells: NDArray[np.int64], delta: float, rows: int
 ) -> None:

@@ -71,6 +71,7 @@ def test_one_seed_for_everybody_makes_a_false_claim_in_every_sample(name: str) -
     assert all(LAWS[name](rng, 0) for _ in range(20))
 
 
+@pytest.mark.long
 def test_where_rows_of_a_cluster_are_exchangeable_every_seed_keeps_delta() -> None:
     rng, samples, shares = np.random.default_rng(3265476692598152), 120, []
     for seed in (0, 1, 42, 2024, *rng.integers(2**53, size=12).tolist()):

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom
+from tests.products import standing_for
 
 from pacbound import Tally, certify_shield
 
@@ -61,7 +62,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", standing_for(LAWS, ["even", "next to each other"], rest="long"))
 def test_a_certified_shield_misses_more_than_xi_with_probability_at_most_delta(
     name: str, judge: Judge
 ) -> None:

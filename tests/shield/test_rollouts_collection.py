@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 import joblib
+from tests.products import standing_for
 from tests.shield.cars import Car, brake, danger, labelled, rash, slippery
 
 from pacbound.errors import InvalidValueError
@@ -88,7 +89,10 @@ in_parts(sys.argv[1], sys.argv[2], slippery, n_jobs=int(sys.argv[3]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("way", "n_jobs"), [("labels", 1), ("labels", 2), ("forks", 1), ("shielded", 2)]
+    ("way", "n_jobs"),
+    standing_for(
+        [("labels", 1), ("labels", 2), ("forks", 1), ("shielded", 2)], [("labels", 1)], rest="long"
+    ),
 )
 def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
     tmp_path: Path, way: str, n_jobs: int

@@ -45,7 +45,7 @@ def test_on_a_dry_road_a_shielded_rollout_is_unsafe_only_where_the_plain_one_is_
         assert some.unsafe[missed & plain.lost].all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_a_slippery_road_shielded_and_missed_rollouts_are_as_common_as_the_exact_chances() -> (
     None
 ):

@@ -13,6 +13,7 @@ import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.products import standing_for
 
 from pacbound import Tally, calibrate
 from pacbound.errors import InvalidValueError
@@ -129,7 +130,7 @@ def with_ids(rows: int) -> tuple[dict[str, Any], pyarrow.Table]:
 
 
 @pytest.mark.usefixtures("few_names")
-@pytest.mark.parametrize("engine", LAZY)
+@pytest.mark.parametrize("engine", standing_for(LAZY, ["duckdb"], rest="long"))
 @pytest.mark.parametrize("rows", [ENOUGH, ENOUGH + 1])
 def test_only_so_many_ids_leave_their_engine_and_others_are_known_by_their_digest(
     engine: str, rows: int, tmp_path: Path
@@ -151,7 +152,7 @@ def test_only_so_many_ids_leave_their_engine_and_others_are_known_by_their_diges
 
 
 @pytest.mark.usefixtures("few_names")
-@pytest.mark.parametrize("engine", LAZY)
+@pytest.mark.parametrize("engine", standing_for(LAZY, ["duckdb"], rest="long"))
 def test_a_draw_by_more_names_than_leave_their_engine_is_the_draw_of_the_arrays(
     engine: str,
 ) -> None:

@@ -229,7 +229,7 @@ noisy_run(SGD, None, None, seed=1, checkpoint=sys.argv[2], progress=progress)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that kills")
 @pytest.mark.parametrize("where", ["in an epoch", "in a checkpoint"])
 def test_a_process_that_is_killed_is_resumed_to_the_same_weights(

@@ -20,6 +20,8 @@ AHEAD = np.array([1, 0], dtype=np.float32)
 
 WANDERING = """
 from tests.experiments.robot.test_environment import wandering
+
+pytestmark = pytest.mark.long
 print(wandering(5), wandering(6))
 """
 

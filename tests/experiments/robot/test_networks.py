@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from experiments.robot.rooms import TUNING
 from tests.shield.cars import labelled
 
 from experiments.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
+
+pytestmark = pytest.mark.long
 
 
 def test_the_shipped_policy_is_imperfect_and_the_shipped_danger_tells_when() -> None:

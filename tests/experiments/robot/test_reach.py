@@ -4,9 +4,12 @@ simulation."""
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from experiments.robot.physics import TOLERANCE, braking_path
 
 from experiments.robot import IndoorNavigation, Obstacle, Room, brake
+
+pytestmark = pytest.mark.long
 
 MOST_BRAKING = 40
 

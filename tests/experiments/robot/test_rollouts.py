@@ -7,10 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 from tests.shield.cars import labelled
 
 from experiments.robot import IndoorNavigation, brake
 from pacbound.shield import check_label, run_shielded
+
+pytestmark = pytest.mark.long
 
 HORIZON = 100
 collect = partial(labelled, IndoorNavigation, horizon=HORIZON, backup_steps=60)
