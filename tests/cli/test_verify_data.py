@@ -105,6 +105,15 @@ def test_the_cell_that_differs_is_named(pacbound: Run, rows: Path, name: str) ->
     assert said["data"]["differences"]
 
 
+def test_a_table_that_is_sorted_otherwise_is_thought_of(pacbound: Run, rows: Path) -> None:
+    verb, *options = CERTIFY["clusters"].split()
+    pacbound(verb, "rows.csv", *options, "--delta", 0.05, "-o", "c.json")
+    head, *lines = rows.read_text().splitlines()
+    rows.write_text("\n".join([head, *lines[::-1]]) + "\n")
+    said = pacbound("verify", "c.json", "--data", rows, code=1).stderr
+    assert "drawn by their place in the table, which may be sorted otherwise now" in said
+
+
 def test_equal_counts_in_another_column_are_not_passed_off_as_the_certificates(
     pacbound: Run, tmp_path: Path
 ) -> None:

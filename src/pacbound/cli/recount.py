@@ -76,7 +76,11 @@ class Recount:
         stored, found = certificate.provenance, again.provenance
         columns = {role: name for role, name in stored.columns.items() if role != SCALE}
         return Recounted(
-            [*differing(certificate, again), *_other_names(stored.drawn_by, found.drawn_by)],
+            [
+                *differing(certificate, again),
+                *_other_names(stored.drawn_by, found.drawn_by),
+                *_other_order(certificate, again),
+            ],
             same_files=unnamed(stored.sources) == unnamed(found.sources),
             same_columns=self.named.items() <= columns.items() if columns else None,
         )
@@ -174,6 +178,15 @@ def _other_names(stored: Mapping[str, str], found: Mapping[str, str]) -> list[st
         for role in stored.keys() & found.keys()
         if stored[role] != found[role]
     ]
+
+
+def _other_order(certificate: Certificate, again: Certificate) -> list[str]:
+    """Why as many rows of the same clusters may count otherwise."""
+    before, now = (_all_rows(each).get("before the draw") for each in (certificate, again))
+    by_place = before is not None and "row_id" not in certificate.provenance.drawn_by
+    if not by_place or before != now or certificate.counts_digest == again.counts_digest:
+        return []
+    return ["rows were drawn by their place in the table, which may be sorted otherwise now"]
 
 
 def _all_rows(certificate: Certificate) -> Cells:
