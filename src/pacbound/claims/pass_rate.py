@@ -241,7 +241,7 @@ def certify_rate(
     threshold
         Where rows are rollouts under a shield, the threshold that it was set to. It is recorded,
         and not tested: the claim is about a shield of this threshold, and of no lower one, and
-        `Shield` takes the certificate.
+        `Shield` takes the certificate. A log with a row for each step is refused.
     groups
         The group of each row, or a mapping from names to truth values where groups overlap. Every
         group must keep the rate, or the claim is refused.
