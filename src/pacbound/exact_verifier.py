@@ -1358,7 +1358,7 @@ _SHIELD = Trials("xi rate horizon", "safe unsafe", -1, "all", "unsafe", "below",
 _RATE = Trials("target", "passed failed", -1, "all", "failed", "below", top=-1, groups="")
 # The procedures of threshold claims: what is asked for beside delta, and what is counted.
 THRESHOLDS: dict[str, Trials] = {
-    "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below", top=2**24),
+    "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below", top=2**30),
     "recall/binomial/1": _RECALL,
     "recall/planned-looks/1": replace(_RECALL, asks="target looks", by="looks"),
     "false-alarms/binomial/1": replace(

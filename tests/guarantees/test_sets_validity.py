@@ -30,7 +30,7 @@ def test_a_bad_threshold_is_certified_with_probability_at_most_delta(
             question = CLAIM.question
             tally = Tally("sets", question.grid, question.outcomes, rows, cells[kept], counts[kept])
             certificate = CLAIM.certify(tally, {"xi": xi, "delta": delta})
-            bad = certificate.threshold > max(lower, 0) / 2**24
+            bad = certificate.threshold > max(lower, 0) / 2**30
             wrong += float(binom.pmf(misses, rows, xi + 1e-9)) if bad else 0.0
         assert 0.2 * delta < wrong <= delta
 

@@ -67,7 +67,7 @@ def test_a_threshold_that_is_bad_for_a_group_is_certified_with_probability_at_mo
         certificate = CLAIM.certify(tally_of(list(pair)), asked)
         found = certificate.thresholds.values() if certificate.certified else [-inf, -inf]
         bad = any(
-            limit > 0 and rate[round(limit * 2**24)] > xi
+            limit > 0 and rate[round(limit * 2**30)] > xi
             for limit, rate in zip(found, rates, strict=True)
         )
         wrong += bad * weights[0][pair[0]] * weights[1][pair[1]]
@@ -108,7 +108,7 @@ def test_groups_left_out_by_their_number_of_trials_keep_delta(share: float) -> N
                 f"group {place}" for place, size in enumerate(sizes) if size < ENOUGH
             )
             limits = certificate.thresholds.values()
-            wrong += weight * (certificate.certified and CELLS[-1] / 2**24 in limits)
+            wrong += weight * (certificate.certified and CELLS[-1] / 2**30 in limits)
     # More than four events are never allowed here: what was not enumerated is not wrong.
     assert seen > 0.9
     assert 0.4 * delta < wrong + 1e-3 <= delta
@@ -126,7 +126,7 @@ def decide(rows: int, events: int) -> bool:
     if not rows:
         return False
     found = CLAIM.certify(tally_of([(0, events, rows - events)]), {"xi": 0.1, "delta": 0.2})
-    return bool(found.certified and found.thresholds["group 0"] == CELLS[-1] / 2**24)
+    return bool(found.certified and found.thresholds["group 0"] == CELLS[-1] / 2**30)
 
 
 def test_groups_that_overlap_share_delta_where_some_may_be_left_out() -> None:
@@ -158,6 +158,6 @@ def test_groups_that_overlap_share_delta_where_some_may_be_left_out() -> None:
 
 def is_wrong(thresholds: dict[str, float], certified: bool) -> bool:
     """All rows are bad at the highest cell, the part above the lowest."""
-    cells = {name: limit * 2**24 for name, limit in thresholds.items() if limit > -inf}
+    cells = {name: limit * 2**30 for name, limit in thresholds.items() if limit > -inf}
     too_high = cells.get("group 0", 0) > CELLS[1] or cells.get("group 1", 0) > CELLS[0]
     return bool(certified and too_high)
