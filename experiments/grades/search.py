@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from experiments.record import RESULTS, provenance, publish, table
-from pacbound.stats.graded_bets import Bets, cascade_bets, log_evidence, threshold_bets
+from pacbound.stats.graded_bets import GradeBets, cascade_bets, log_evidence, threshold_bets
 from pacbound.stats.paired import paired_region
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Family:
         whole = shares.sum(axis=-1) if self.form == "answers" else 1.0
         return np.asarray(mean > xi * whole * (1 + 1e-12))
 
-    def evidence(self, counts: Integers, bets: Bets, xi: float) -> Floats:
+    def evidence(self, counts: Integers, bets: GradeBets, xi: float) -> Floats:
         """The logarithm of the evidence at each threshold."""
         above, values = self.above(counts), np.array(self.losses)
         if self.form == "cascade":
@@ -143,14 +143,14 @@ def tight_deltas(evidence: Floats, most: int) -> list[float]:
     return [float(np.exp(-x)) for x in picked]
 
 
-def bets_of(form: Form, rows: int, xi: float) -> dict[str, Bets]:
+def bets_of(form: Form, rows: int, xi: float) -> dict[str, GradeBets]:
     """Single bets from small to nearly the largest, and mixtures."""
     most = 1.0 / (1.0 - xi)
     ours = threshold_bets if form == "answers" else cascade_bets
     single = {
-        f"{share:g}": Bets((share * most,), (1.0,)) for share in (0.1, 0.3, 0.6, 0.9, LARGEST)
+        f"{share:g}": GradeBets((share * most,), (1.0,)) for share in (0.1, 0.3, 0.6, 0.9, LARGEST)
     }
-    two = Bets((0.2 * most, LARGEST * most), (0.5, 0.5))
+    two = GradeBets((0.2 * most, LARGEST * most), (0.5, 0.5))
     return {**single, "two": two, "ours": ours(rows, xi, 0.1)}
 
 

@@ -769,19 +769,44 @@ class Bets:
         self, counts: Sequence[int], losses: Sequence[Fraction], mean: Decimal, delta: Decimal
     ) -> Verdict:
         """Whether so many rows of each loss show that their mean is below `mean`."""
-        evidence, rounding = Decimal(0), Decimal(0)
-        for stake, share in zip(self.stakes, self.shares, strict=True):
-            product, size = ONE, 0.0
-            for rows, loss in zip(counts, losses, strict=True):
-                if rows:
-                    factor = 1 + stake * (mean - Decimal(loss.numerator) / loss.denominator)
-                    product *= factor**rows
-                    size += rows * abs(math.log(factor))
-            evidence += product * share.numerator / share.denominator
-            rounding = max(rounding, Decimal(size * 2.0**-43 + sum(counts) * 2.0**-49))
-        if evidence * delta < 1 - SURE:
-            return False
-        return True if evidence * delta > (rounding + Decimal("1.1e-9")).exp() else None
+        return next(self.verdicts([dict(enumerate(counts))], losses, mean, delta))
+
+    def verdicts(
+        self,
+        steps: Iterable[dict[int, int]],
+        losses: Sequence[Fraction],
+        mean: Decimal,
+        delta: Decimal,
+        below: tuple[int, Decimal] | None = None,
+    ) -> Iterator[Verdict]:
+        """The same at each of several thresholds: each step adds so many rows of each level, which
+        come in the place of as many of `below`, rows and their loss, where there are such.
+        """
+        values = [Decimal(loss.numerator) / loss.denominator for loss in losses]
+        factors = [[1 + stake * (mean - value) for value in values] for stake in self.stakes]
+        others = [1 + stake * (mean - below[1]) if below else ONE for stake in self.stakes]
+        rows = below[0] if below else 0
+        products = [other**rows for other in others]
+        sizes = [rows * abs(math.log(other)) for other in others]
+        for counts in steps:
+            Effort.spend(len(factors) * len(counts))
+            rows += 0 if below else sum(counts.values())
+            for bet, own in enumerate(factors):
+                for level, seen in counts.items():
+                    products[bet] *= (own[level] / others[bet]) ** seen
+                    sizes[bet] += seen * abs(math.log(own[level]))
+            evidence = sum(
+                (
+                    p * s.numerator / s.denominator
+                    for p, s in zip(products, self.shares, strict=True)
+                ),
+                Decimal(0),
+            )
+            rounding = Decimal(max(sizes) * 2.0**-43 + rows * 2.0**-49)
+            if evidence * delta < 1 - SURE:
+                yield False
+            else:
+                yield True if evidence * delta > (rounding + Decimal("1.1e-9")).exp() else None
 
 
 def _fractions(texts: str) -> list[Fraction]:
@@ -800,20 +825,22 @@ def mean_test(counts: Sequence[int], mean: Decimal, delta: Decimal) -> Verdict:
 
 
 def thresholds_test(
-    steps: Sequence[Sequence[int]], rows: int, xi: Decimal, delta: Decimal
+    steps: Sequence[dict[int, int]], grades: int, rows: int, xi: Decimal, delta: Decimal
 ) -> list[Verdict]:
-    """For each threshold, by the counts per level of the rows above it, whether it is claimed."""
+    """Whether each threshold is claimed, from the highest down, by the rows that each adds, on so
+    many levels of `grades`, the worst first.
+    """
     bets = Bets.on_thresholds(rows, xi, delta)
-    return [bets.verdict(counts, levels(len(counts)), xi, delta) for counts in steps]
+    return list(bets.verdicts(steps, levels(grades)[::-1], xi, delta))
 
 
-def exits_test(steps: Sequence[Sequence[int]], xi: Decimal, delta: Decimal) -> list[Verdict]:
-    """The same of a cascade, by the counts per level, from -1 to 1, of what all rows lose."""
-    bets = Bets.on_exits(sum(steps[0]) if steps else 0, xi, delta)
-    return [
-        bets.verdict(counts, [2 * loss - 1 for loss in levels(len(counts))], xi, delta)
-        for counts in steps
-    ]
+def exits_test(
+    steps: Sequence[dict[int, int]], number: int, rows: int, xi: Decimal, delta: Decimal
+) -> list[Verdict]:
+    """The same of a cascade, by what rows lose, on so many levels from -1 to 1."""
+    bets = Bets.on_exits(rows, xi, delta)
+    losses = [2 * loss - 1 for loss in levels(number)]
+    return list(bets.verdicts(steps, losses, xi, delta, (rows, Decimal(0))))
 
 
 # Bounds on means are multiples of this.
@@ -897,6 +924,29 @@ class Held:
     cells: list[int]
     columns: dict[str, list[int]]
     sums: list[int]
+    grades: list[dict[int, int]] = field(default_factory=list)
+    levels: int = 0
+
+    @classmethod
+    def of_grades(cls, claim: Part, counts: Part, most: int, fine: int) -> Held:
+        """Rows by the level of their grade, the worst first: as many levels as there are declared
+        grades, or one more than `fine`.
+        """
+        counts.only("levels cells grades rows")
+        cells, grades, rows = (counts.integers(key) for key in ("cells", "grades", "rows"))
+        declared = len(claim.part("graded").limits("scale"))
+        number = counts.count("levels", 2)
+        fits = number == (declared if declared > 2 else fine + 1)
+        fits = fits and len(cells) == len(grades) == len(rows) and min(rows, default=1) > 0
+        fits = fits and sum(rows) <= MOST and all(0 <= grade < number for grade in grades)
+        require(fits, counts.at("grades"), "do not fit the levels of the grades")
+        places = [cell * number + grade for cell, grade in zip(cells, grades, strict=True)]
+        require_rising(places, 0, most * number + number - 1, counts.at("cells"))
+        held: dict[int, dict[int, int]] = {}
+        for cell, grade, seen in zip(cells, grades, rows, strict=True):
+            held.setdefault(cell, {})[grade] = seen
+        sums = [sum(row.values()) for row in held.values()]
+        return cls(list(held), {}, sums, list(held.values()), number)
 
     @classmethod
     def of(cls, counts: Part, outcomes: str, least: int, most: int) -> Held:
@@ -914,8 +964,10 @@ class Held:
 
 
 def check_calibration(claim: Part, report: Report) -> None:
+    graded = "graded-bets" in claim.get("procedure", str)
     claim.only(
-        "kind procedure assumes certified n delta correction side scope bins drawn tables", "graded"
+        "kind procedure assumes certified n delta correction side scope bins drawn tables"
+        + " graded" * graded
     )
     delta = _level(claim)
     scope = _choice(claim, "scope", (*SCOPES, "per-class", "all-labels"))
@@ -924,7 +976,12 @@ def check_calibration(claim: Part, report: Report) -> None:
     tables, bins = _tables(claim), _bins(claim.part("bins"))
     for table in tables:
         table.only("group counts lower upper")
-    held = [Held.of(table.part("counts"), "wrong right", 0, bins - 1) for table in tables]
+    held = [
+        Held.of_grades(claim, table.part("counts"), bins - 1, 256)
+        if graded
+        else Held.of(table.part("counts"), "wrong right", 0, bins - 1)
+        for table in tables
+    ]
     require(bins * len(tables) <= MOST_CELLS, claim.at("tables"), "have too many bins")
     _require_names(claim, tables, alone=scope == "top")
     if scope in ("per-class", "all-labels"):
@@ -940,13 +997,46 @@ def check_calibration(claim: Part, report: Report) -> None:
     for table, rows in zip(tables, held, strict=True):
         cells, tests = (bins, len(rows.cells)) if overlapping else (bins * len(tables), seen)
         level = budget / cells if correction == "bonferroni" else sidak(budget, max(1, tests))
-        largest = max(map(sum, zip(*rows.columns.values(), strict=True)), default=0)
+        largest = max(rows.sums, default=0)
         _require_apart(claim, largest if "bin" in _unit(claim) else sum(rows.sums), table)
-        _require_bounds(table, rows.sums, rows.columns["right"], level, side)
+        if graded:
+            dense = [[row.get(k, 0) for k in range(rows.levels)] for row in rows.grades]
+            _require_means(table, dense, level, side, fine=not _declared(claim))
+        else:
+            _require_bounds(table, rows.sums, rows.columns["right"], level, side)
     _require_rows(claim, [sum(rows.sums) for rows in held], scope)
     claim.equals("certified", expected=True)
     report.checked += ["every bound, at the level that its bin has", "n and the number of bins"]
     report.trusted += ["the counts of each bin, and that the bins were fixed beforehand"]
+
+
+def _declared(claim: Part) -> bool:
+    """Whether the scale lists all grades."""
+    return len(claim.part("graded").limits("scale")) > 2
+
+
+def _require_means(
+    table: Part, grades: Sequence[Sequence[int]], level: Decimal, side: str, *, fine: bool
+) -> None:
+    """The bounds on the mean grade of each bin; a grade between two levels counts as the next one
+    for the upper bound.
+    """
+    lower, upper = table.limits("lower"), table.limits("upper")
+    fits = len(lower) == len(upper) == len(grades)
+    require(fits, table.at("lower"), "as many bounds as bins are expected")
+    level = level / 2 if side == "both" else level
+    for i, counts in enumerate(grades):
+        low, high = table.at(f"lower[{i}]"), table.at(f"upper[{i}]")
+        require(0 <= lower[i] <= upper[i] <= 1, low, "are not 0 to 1")
+        if side == "upper":
+            require(lower[i] == 0.0, low, "is not 0")
+        else:
+            require_mean_lower(counts, decimal(lower[i]), level, low)
+        if side == "lower":
+            require(upper[i] == 1.0, high, "is not 1")
+        else:
+            raised = [0, *counts[:-2], counts[-2] + counts[-1]] if fine else counts
+            require_mean_lower(raised[::-1], 1 - decimal(upper[i]), level, high)
 
 
 MOST_BINS = 2**20
@@ -1078,10 +1168,12 @@ WALKS: dict[str, Walked] = {
 def check_walk(claim: Part, report: Report) -> None:
     """The thresholds of each table that hold are those that its walk passes, and no others."""
     kind = WALKS[claim.get("kind", str)]
-    graded = "graded" * (claim.get("kind", str) == "abstention")
+    by_bets = "graded-bets" in claim.get("procedure", str)
     declared = "declared-start" in claim.get("procedure", str)
     asks = kind.asks + " first_threshold" * declared
-    claim.only(f"kind procedure assumes certified n delta scope drawn tables {asks}", graded)
+    claim.only(
+        f"kind procedure assumes certified n delta scope drawn tables {asks}" + " graded" * by_bets
+    )
     first = claim.limit("first_threshold") * TOP if declared else None
     on_grid = first is None or first in range(TOP + 1)
     require(on_grid, claim.at("first_threshold"), "is not on the grid")
@@ -1089,21 +1181,43 @@ def check_walk(claim: Part, report: Report) -> None:
     delta = _rounded_down(Fraction(_level(claim)) / len(tables))
     for table in tables:
         table.only("group counts threshold claimed")
-        runs = _runs_of(table, kind, first)
-        _require_apart(claim, runs.answered[-1], table)
         stored = [tuple(ends) for ends in table.table("claimed")]
-        found = [
-            _claimed(runs, rate, delta, declared=declared, lenient=lenient)
-            for lenient in (False, True)
-        ]
+        if by_bets:
+            held = Held.of_grades(claim, table.part("counts"), TOP, 64)
+            answered, found = sum(held.sums), _claimed_by_bets(held, rate, delta, stored)
+        else:
+            runs = _runs_of(table, kind, first)
+            answered = runs.answered[-1]
+            found = [
+                _claimed(runs, rate, delta, declared=declared, lenient=lenient)
+                for lenient in (False, True)
+            ]
+        _require_apart(claim, answered, table)
         require(stored in found, table.at("claimed"), f"stored {stored}, recomputed {found[0]}")
         table.equals("threshold", written(stored[-1][0] / TOP if stored else math.inf))
-        rows += runs.answered[-1]
+        rows += answered
     _require_names(claim, tables, alone=_choice(claim, "scope", ("top", "groups")) == "top")
     claim.equals("n", rows)
     claim.equals("certified", any(table.value["claimed"] for table in tables))
     report.checked += ["every threshold that is claimed, and that no other is", "n"]
     report.trusted += ["the counts of each cell"]
+
+
+def _claimed_by_bets(
+    held: Held, xi: Decimal, delta: Decimal, stored: Sequence[tuple[int, ...]]
+) -> list[list[tuple[int, ...]]]:
+    """The thresholds whose evidence is enough, as ranges from the highest down; where it is close
+    to enough, as the certificate has it.
+    """
+    require(bool(held.cells), "counts", "are of no rows")
+    if xi == 0:
+        return [[]]
+    tops = held.cells[::-1]
+    found = thresholds_test(held.grades[::-1], held.levels, sum(held.sums), xi, delta)
+    said = [any(low <= top <= high for low, high in stored) for top in tops]
+    lowest = [*(top + 1 for top in tops[1:]), 0]
+    holds = [claim if one is None else one for one, claim in zip(found, said, strict=True)]
+    return [_joined((lowest[i], top) for i, top in enumerate(tops) if holds[i])]
 
 
 def _allowed_rate(claim: Part) -> Decimal:
@@ -2334,6 +2448,8 @@ PROCEDURES: dict[str, str] = {
     "calibration/clopper-pearson/1": "calibration",
     "abstention/rank-starts/1": "abstention",
     "abstention/declared-start/1": "abstention",
+    "abstention/graded-bets/1": "abstention",
+    "calibration/graded-bets/1": "calibration",
     "precision/rank-starts/1": "precision",
     "batch/credit/1": "batch",
     "batch/credit-two-looks/1": "batch",
@@ -2558,11 +2674,13 @@ ASSUMED_IDS = {
         "records-before-the-sample one-permutation answers-whatever-is-asked sample-before-asking",
     ),
     "bundle/union-bound/1": "all-of-each-claim claims-and-shares-beforehand",
-    "calibration/clopper-pearson/1": (
-        f"{_ROWS_ASSUMED} rows-by-bin every-row-counts bins-beforehand"
+    **dict.fromkeys(
+        ("calibration/clopper-pearson/1", "calibration/graded-bets/1"),
+        f"{_ROWS_ASSUMED} rows-by-bin every-row-counts bins-beforehand",
     ),
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-start/1": _WALK_ASSUMED,
+    "abstention/graded-bets/1": _WALK_ASSUMED,
     "precision/rank-starts/1": _WALK_ASSUMED,
     "sets/binomial/1": SAMPLE_IDS + "same-type-in-use",
     "replacement/paired/1": (
@@ -2706,6 +2824,10 @@ exact-weights: The weights are exactly proportional to the density of the target
   rows, depend on inputs only, and nowhere exceed the bound, which was fixed beforehand. Estimated
   weights carry no guarantee.
 same-labels-given-inputs: Labels given inputs are distributed alike in both.
+graded-on-levels: Answers were graded. What is said here of accuracy or of wrong answers holds for
+  the mean quality, as graded, as a share of the scale; what is said of labels holds for grades. A
+  grade between two levels counts as the one that the claim has less of. How rows are graded does
+  not depend on what is certified.
 graded-by-coins: Answers were graded. The grade of an answer, as a share of the scale, is the chance
   that its coin calls it right. So what is said here of accuracy or of wrong answers holds for the
   mean quality, as graded, and what is said of labels holds for grades. A missing grade counts as
@@ -2791,7 +2913,9 @@ def _require_ids(claim: Part) -> None:
     if claim.value.get("drawn") is not None:
         ids = _ids_of_drawn(ids, claim)
     if "graded" in claim.value:
-        ids.append("graded-by-coins")
+        ids.append(
+            "graded-by-coins" if "seed" in claim.part("graded").value else "graded-on-levels"
+        )
     require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
 
 
@@ -2853,7 +2977,11 @@ def _check_claim(claim: Part, report: Report) -> None:
             _require_unit(claim)
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
-            report.trusted.append("how outcomes were graded, and coins tossed by a random seed")
+            tossed = "seed" in claim.part("graded").value
+            kind = claim.get("kind", str)
+            require(tossed == (kind in TOSSED), claim.at("graded"), "cannot be")
+            told = ", and coins tossed by a random seed" * tossed
+            report.trusted.append(f"how outcomes were graded{told}")
         CHECKS[claim.value["kind"]](claim, report)
         if claim.value.get("drawn") is not None:
             _require_drawn_among(claim)
@@ -2948,13 +3076,23 @@ def _require_unit(claim: Part) -> None:
 
 def _require_graded(graded: Part) -> None:
     """Whether outcomes can have been graded like this."""
-    graded.only("seed by scale ids")
-    _require_seed(graded)
+    if "seed" in graded.value:
+        graded.only("seed by scale ids")
+        _require_seed(graded)
+        _choice(graded, "ids", ("row_ids", "places"))
+    else:
+        graded.only("by scale")
     by, scale = graded.get("by", str, type(None)), graded.limits("scale")
     named = by is None or (0 < len(by) <= 200 and by == by.strip() and by.isprintable())
-    fits = named and len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf
+    fits = named and 2 <= len(scale) <= 1001 and -math.inf < scale[0] < scale[-1] < math.inf
     require(fits, graded.place, "cannot be")
-    _choice(graded, "ids", ("row_ids", "places"))
+    step = (scale[-1] - scale[0]) / (len(scale) - 1)
+    equal = all(abs(two - one - step) <= 1e-6 * step for one, two in pairwise(scale))
+    require(equal, graded.at("scale"), "does not rise in equal steps")
+
+
+# The kinds whose graded rows are tossed for.
+TOSSED = ("cascade", "replacement")
 
 
 def _most_drawn(drawn: Part, units: int, rows: int) -> tuple[int, int]:
@@ -3069,11 +3207,16 @@ def told_claim(claim: dict[str, Any]) -> dict[str, Any]:
     if len(by_group) == 1 and "group" not in by_group[0]:
         plain |= by_group.pop()
     drawn, graded = claim.get("drawn"), claim.get("graded")
+    told_of = "coins" if "seed" in (graded or {}) else "graded"
     return {
         **plain,
         **({"groups": by_group} if by_group else {}),
         **({"draw": {key: drawn.get(key) for key in DRAWN}} if drawn else {}),
-        **({"coins": {key: graded[key] for key in ("by", "seed")}} if graded else {}),
+        **(
+            {told_of: {key: graded[key] for key in ("by", "seed") if key in graded}}
+            if graded
+            else {}
+        ),
     }
 
 
@@ -3163,7 +3306,7 @@ def _told_lines(name: str, told: dict[str, Any]) -> Iterator[str]:
     inner = {key: value for key, value in told.items() if isinstance(value, dict)}
     groups = told.get("groups", ())
     parts = [f"{key} {_shown(told[key])}" for key in told if key not in ("groups", *inner)]
-    for key in ("draw", "coins"):
+    for key in ("draw", "coins", "graded"):
         by = inner.pop(key, {}).items()
         parts += [f"{key} {part} {_shown(value)}" for part, value in by if value is not None]
     if parts:

@@ -213,3 +213,65 @@ class Histogram(Form):
         """An object of lists."""
         lists: Json = {"type": "array", "items": {"type": "integer"}}
         return closed_object(dict.fromkeys(("cells", *self.outcomes), lists))
+
+
+@dataclass(frozen=True)
+class LevelCounts(Form):
+    """Cells that rise up to `top`, and how many rows of each have a grade on each level, the worst
+    first. A document lists the cells and the grades that rows have, and how many have them.
+    """
+
+    top: int
+
+    def read(self, part: Reader, key: str) -> dict[str, Integers]:
+        """The cells, a row of counts for each, and what these lose and keep."""
+        inner = part.mapping(key)
+        require_keys(inner, ("levels", *_LISTED))
+        cells, grades, rows = (np.array(inner.integers(name), dtype=np.int64) for name in _LISTED)
+        levels = inner.whole("levels")
+        fits = 2 <= levels <= MOST_LEVELS and cells.size == grades.size == rows.size
+        if not fits or (rows < 1).any() or exact_sum(rows) > LARGEST_COUNT:
+            raise CertificateError(
+                f"{inner.place('rows')} does not fit: expected a count from 1 on for each of the "
+                f"cells and grades, on 2 to {MOST_LEVELS} levels."
+            )
+        inside = (cells >= 0) & (cells <= self.top) & (grades >= 0) & (grades < levels)
+        if not inside.all() or (np.diff(cells * levels + grades) <= 0).any():
+            raise CertificateError(
+                f"{inner.place('cells')} and grades do not rise from at least 0 to at most "
+                f"{self.top} and {levels - 1}."
+            )
+        held, places = np.unique(cells, return_inverse=True)
+        table = np.zeros((held.size, levels), dtype=np.int64)
+        table[places, grades] = rows
+        return with_losses({"cells": held, "grades": table})
+
+    def write(self, value: Values) -> Json:
+        """What rows have, and how many."""
+        cells, grades = np.nonzero(value["grades"])
+        counts = {
+            "cells": value["cells"][cells],
+            "grades": grades,
+            "rows": value["grades"][cells, grades],
+        }
+        return super().write({"levels": value["grades"].shape[1], **counts})
+
+    def schema(self) -> dict[str, Json]:
+        """A number, and lists."""
+        lists: Json = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+        number: Json = {"type": "integer", "minimum": 2, "maximum": MOST_LEVELS}
+        return closed_object({"levels": number, **dict.fromkeys(_LISTED, lists)})
+
+
+def with_losses(counts: dict[str, Any]) -> dict[str, Any]:
+    """Counts of grades, and what they lose and keep in each cell, in whole parts of 2^-20, so that
+    both add up to the rows.
+    """
+    grades = counts["grades"]
+    losses = np.rint(2.0**20 * (1.0 - np.arange(grades.shape[1]) / (grades.shape[1] - 1)))
+    wrong = grades @ losses * 2.0**-20
+    return {**counts, "wrong": wrong, "right": grades.sum(axis=1) - wrong}
+
+
+_LISTED = ("cells", "grades", "rows")
+MOST_LEVELS = 1001

@@ -41,7 +41,7 @@ def given(certificate: Certificate) -> Any:
 
 def _named_as_kept(counted: dict[str, Any]) -> dict[str, Any]:
     """What was counted under the names that the files have for it."""
-    if counted["kind"] != "calibration":
+    if counted["kind"] != "calibration" or "graded" in counted:
         return counted
     tables = [
         {

@@ -1,4 +1,4 @@
-"""Graded answers: calibrations, abstentions and cascades by coins."""
+"""Graded answers: calibrations and abstentions, and cascades by coins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.kinds.random_rows import level, names, rate, scores
 
 from pacbound import Certificate, calibrate, certify_abstention, certify_cascade
 
-JUDGED: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators", "seed": 0}
+JUDGED: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators"}
 
 
 def graded_rows(rows: int, seed: int = 4) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def cascade_rows(rows: int, models: int, lacking: float, seed: int = 4) -> dict[
 def _random(rng: np.random.Generator) -> Certificate:
     rows, kind = int(rng.integers(1, 300)), int(rng.integers(0, 3))
     groups = names(rng, rows) if rng.random() < 0.3 else None
-    asked: dict[str, Any] = {"delta": level(rng), "groups": groups, "seed": int(rng.integers(9))}
+    asked: dict[str, Any] = {"delta": level(rng), "groups": groups}
     if kind == 0:
         return calibrate(scores(rng, rows), quality=rng.random(rows), n_bins=5, **asked)
     if kind == 1:
@@ -45,7 +45,7 @@ def _random(rng: np.random.Generator) -> Certificate:
     models = int(rng.choice([2, 3]))
     confidence = scores(rng, rows, models - 1)
     given: dict[str, Any] = {"quality": quality[:, :models], "xi": rate(rng)}
-    return certify_cascade(confidence, **given, **asked)
+    return certify_cascade(confidence, **given, **asked, seed=int(rng.integers(9)))
 
 
 def _use() -> Use:
@@ -62,6 +62,9 @@ KIND = Kind(
     made={
         "calibration-graded": lambda: calibrate(n_bins=4, delta=0.05, **graded_rows(600)),
         "abstention-graded": lambda: certify_abstention(xi=0.25, delta=0.05, **graded_rows(900)),
+        "calibration-levels": lambda: calibrate(
+            n_bins=4, delta=0.05, **graded_rows(600) | {"quality_scale": (1, 2, 3, 4, 5)}
+        ),
         "cascade-graded": lambda: certify_cascade(
             xi=0.1, delta=0.05, seed=3, **cascade_rows(600, 2, 0.0)
         ),

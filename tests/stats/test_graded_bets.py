@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -14,6 +15,9 @@ from pacbound.stats import graded_bets
 
 SETTINGS = [(rows, mean, delta) for rows in (1, 30, 1000, 10**6) for mean in (0.02, 0.3, 0.9)
             for delta in (1e-6, 0.05, 0.5)]  # fmt: skip
+
+
+ENDS = ((0, 0), (0, 50), (50, 150), (150, 300))
 
 
 def _stakes(bets: Any) -> list[float]:
@@ -50,7 +54,9 @@ def test_both_verifiers_agree_on_every_verdict(number: int) -> None:
             assert exact.mean_test(plain, rate, level) in (found, None)
             steps = np.stack([counts // 2, counts])
             below = graded_bets.thresholds_below(steps, rows=400, xi=mean, delta=delta)
-            theirs = exact.thresholds_test(steps.tolist(), 400, rate, level)
+            grades = np.diff(steps, axis=0, prepend=0)[:, ::-1].tolist()
+            added = [dict(enumerate(one)) for one in grades]
+            theirs = exact.thresholds_test(added, number, 400, rate, level)
             assert all(one in (other, None) for one, other in zip(theirs, below, strict=True))
             lower = graded_bets.mean_lower(counts, delta=delta)
             exact.require_mean_lower(plain, Decimal(lower), level, "bound")
@@ -70,11 +76,12 @@ def test_both_verifiers_agree_on_the_exits_of_a_cascade() -> None:
             )
             steps = np.array(
                 [np.bincount(np.where(np.arange(300) < exits, losses, 0) + 2, minlength=5)
-                 for exits in (0, 50, 150, 300)]
+                 for _, exits in ENDS]
             )  # fmt: skip
             xi, delta = float(rng.uniform(0.02, 0.3)), 0.05
             found = graded_bets.exits_lose_less(steps, xi=xi, delta=delta)
-            theirs = exact.exits_test(steps.tolist(), Decimal(xi), Decimal(delta))
+            added = [dict(Counter((losses[a:b] + 2).tolist())) for a, b in ENDS]
+            theirs = exact.exits_test(added, 5, 300, Decimal(xi), Decimal(delta))
             assert all(one in (other, None) for one, other in zip(theirs, found, strict=True))
             seen.update(found.tolist())
         assert seen == {False, True}

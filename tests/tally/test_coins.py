@@ -50,7 +50,8 @@ TABLE: dict[str, Any] = {
     "q_fast": QUALITY[:, 0],
     "q_slow": QUALITY[:, 1],
 }
-GRADED: dict[str, Any] = {"confidence": SCORE, "quality": GRADE, "quality_scale": (1, 5), "seed": 0}
+GRADED: dict[str, Any] = {"confidence": SCORE, "quality": GRADE, "quality_scale": (1, 5)}
+LEVELS: dict[str, Any] = {**GRADED, "quality_scale": (1, 2, 3, 4, 5)}
 CASCADE: dict[str, Any] = {
     "confidence": SCORE,
     "prediction": ANSWERS,
@@ -58,7 +59,7 @@ CASCADE: dict[str, Any] = {
     "seed": 0,
 }
 NAMED: dict[str, dict[str, Any]] = {
-    "calibration": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5), "seed": 0},
+    "calibration": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5)},
     "cascade": {
         "confidence": ["c"],
         "prediction": ["fast", "slow"],
@@ -115,19 +116,15 @@ def test_a_missing_quality_leaves_what_the_known_one_allows(
     assert (high[0], low[0]) == ends
 
 
-def test_a_grade_at_an_end_of_the_scale_leaves_nothing_to_chance() -> None:
-    best = Tally.count("calibration", SCORE, quality=np.full(ROWS, 5), quality_scale=(1, 5), seed=0)
-    worst = Tally.count(
-        "calibration", SCORE, quality=np.full(ROWS, 1), quality_scale=(1, 5), seed=0
-    )
-    assert (best.totals["wrong"], worst.totals["right"]) == (0, 0)
-
-
-def test_right_and_wrong_grades_are_the_same_as_truth_values() -> None:
-    right = GRADE > 2
-    plain = Tally.count("abstention", SCORE, right)
-    graded = Tally.count("abstention", SCORE, quality=right.astype(float), seed=0)
-    assert np.array_equal(plain.counts, graded.counts)
+def test_a_grade_counts_on_its_level_or_on_the_one_below() -> None:
+    counted = Tally.count("calibration", **LEVELS)
+    assert list(counted.totals.values()) == [int((k == GRADE).sum()) for k in range(1, 6)]
+    fine = Tally.count("calibration", **GRADED)
+    assert {name: rows for name, rows in fine.totals.items() if rows} == {
+        str(64 * k): int((k + 1 == GRADE).sum()) for k in range(5)
+    }
+    between = Tally.count("abstention", [0.5, 0.5], quality=[0.99, 0.01])
+    assert [name for name, rows in between.totals.items() if rows] == ["0", "63"]
 
 
 def test_equal_answers_lose_nothing_whatever_the_judge_said() -> None:
@@ -168,11 +165,15 @@ def test_every_source_tosses_the_same_coins(kind: str, by: str, tmp_path: Path) 
         assert Tally.count(kind, data=source, **named, **ids) == wanted
 
 
-def test_rows_without_an_order_need_ids() -> None:
+def test_rows_without_an_order_need_ids_where_coins_are_tossed() -> None:
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     relation = duckdb.from_arrow(polars.DataFrame(TABLE).to_arrow())
     with pytest.raises(InvalidValueError, match=r"have no order.*name a column of row_ids"):
-        Tally.count("calibration", data=relation, **NAMED["calibration"])
+        Tally.count("cascade", data=relation, **NAMED["cascade"])
+    for scale in ((1, 5), (1, 2, 3, 4, 5)):
+        named = NAMED["calibration"] | {"quality_scale": scale}
+        there = Tally.count("calibration", data=relation, **named)
+        assert there == Tally.count("calibration", **GRADED | {"quality_scale": scale})
 
 
 def test_tosses_go_by_ids_in_whatever_order_rows_come() -> None:
@@ -189,16 +190,6 @@ def test_tosses_go_by_ids_in_whatever_order_rows_come() -> None:
     assert here == there
 
 
-def test_the_cluster_is_part_of_the_key_where_there_are_clusters() -> None:
-    """Ids that are unique within a cluster only, such as numbers of frames, share no coin."""
-    frames, videos = np.zeros(ROWS, dtype=int), np.arange(ROWS)
-    half = np.full(ROWS, 0.5)
-    tally = Tally.count("abstention", SCORE, quality=half, clusters=videos, row_ids=frames, seed=0)
-    assert 0.4 * ROWS < tally.totals["wrong"] < 0.6 * ROWS
-    with pytest.raises(InvalidValueError, match="each row needs an id of its own"):
-        Tally.count("abstention", SCORE, quality=half, row_ids=frames, seed=0)
-
-
 def test_parts_with_ids_add_up_to_the_whole() -> None:
     parts = [
         Tally.count(
@@ -213,16 +204,21 @@ def test_parts_with_ids_add_up_to_the_whole() -> None:
         parts[0] + whole
 
 
-def test_parts_that_are_known_by_their_place_do_not_add() -> None:
-    one = Tally.count("abstention", SCORE[:200], quality=np.full(200, 0.5), seed=0)
-    other = Tally.count("abstention", SCORE[200:], quality=np.full(200, 0.5), seed=0)
+def test_parts_that_are_known_by_their_place_do_not_add_where_coins_are_tossed() -> None:
+    halves = [
+        Tally.count("cascade", SCORE[part], quality=QUALITY[part], seed=0)
+        for part in (slice(0, 200), slice(200, ROWS))
+    ]
     with pytest.raises(InvalidValueError, match=r"same coin.*pass row_ids"):
-        one + other
+        halves[0] + halves[1]
+    graded = [
+        Tally.count("abstention", SCORE[part], quality=GRADE[part], quality_scale=(1, 5))
+        for part in (slice(0, 200), slice(200, ROWS))
+    ]
+    assert sum(graded) == Tally.count("abstention", **GRADED)
 
 
-@pytest.mark.parametrize(
-    "changed", [{"seed": 1}, {"graded_by": "another"}, {"quality_scale": (0, 5)}, None]
-)
+@pytest.mark.parametrize("changed", [{"graded_by": "another"}, {"quality_scale": (0, 5)}, None])
 def test_other_seeds_judges_and_scales_do_not_add(changed: dict[str, Any] | None) -> None:
     first: dict[str, Any] = {"quality": GRADE[:200], "quality_scale": (1, 5)}
     one = Tally.count("abstention", SCORE[:200], row_ids=IDS[:200], **first)
@@ -262,7 +258,11 @@ def test_a_graded_tally_without_its_grading_is_not_read(kind: str) -> None:
         ({"quality": np.full(ROWS, 0.5), "quality_scale": (5, 1)}, "does not rise"),
         ({"quality": np.full(ROWS, 0.5), "quality_scale": (1, np.inf)}, "does not rise"),
         ({"quality": np.full(ROWS, 0.5), "graded_by": " "}, "does not say who graded"),
-        ({"quality": np.full(ROWS, 0.5), "seed": 10**1000}, "seed has more than"),
+        ({"quality": np.full(ROWS, 0.5), "quality_scale": (1, 3, 4)}, "does not rise in equal"),
+        (
+            {"quality": np.full(ROWS, 1.5), "quality_scale": (1, 2, 3)},
+            "lists other grades: 1, 2, 3",
+        ),
     ],
 )
 def test_grades_that_cannot_be_are_refused(given: dict[str, Any], message: str) -> None:
@@ -276,7 +276,8 @@ def test_grades_that_cannot_be_are_refused(given: dict[str, Any], message: str) 
         ({"correct": GRADE > 2, "quality": QUALITY[:, 0]}, "or quality"),
         ({"correct": GRADE > 2, "graded_by": "me"}, "graded_by says how outcomes were graded"),
         ({"quality": QUALITY[:, 0], "quality_scale": "1,5"}, "is not a scale"),
-        ({"quality": QUALITY[:, 0], "quality_scale": (1, 3, 5)}, "is not a scale"),
+        ({"quality": QUALITY[:, 0], "quality_scale": 5}, "is not a scale"),
+        ({"quality": QUALITY[:, 1], "seed": 3}, "seed says how rows are drawn"),
     ],
 )
 def test_grades_that_do_not_go_with_the_rest_are_refused(
@@ -333,22 +334,34 @@ def test_answers_that_differ_are_not_graded() -> None:
         certify_cascade(data=tally, claim="differ", **asked)
 
 
-def test_a_graded_claim_says_by_whom_and_by_coins() -> None:
-    made = certify_abstention(
-        SCORE,
-        quality=GRADE,
-        quality_scale=(1, 5),
-        graded_by="the rubric",
-        xi=0.9,
-        delta=0.1,
-        seed=7,
-    )
+def test_a_graded_claim_says_by_whom() -> None:
+    asked: dict[str, Any] = {"xi": 0.9, "delta": 0.1, "graded_by": "the rubric"}
+    made = certify_abstention(**LEVELS, **asked)
     said = made.summary()
-    assert "over the draw of these rows and their coins" in said
+    assert "over the draw of these rows, the mean quality" in said
     assert "as graded by the rubric" in said
-    assert "Graded from 1 to 5 by the rubric" in said
-    assert "delta is over rows and coins" in said
-    assert "Seed 7: pass seed=7 to toss the same coins again." in said
-    assert made.graded is not None
-    assert made.graded.seed == 7
-    assert "graded-by-coins" in made.values["assumes"]
+    assert "Graded from 1 to 5 in 4 steps by the rubric." in said
+    assert "coin" not in said
+    assert "Seed" not in said
+    assert "graded-on-levels" in made.values["assumes"]
+    tossed = certify_cascade(**CASCADE | {"seed": 7}, **asked)
+    assert "over the draw of these rows and their coins" in tossed.summary()
+    assert "Seed 7: pass seed=7 to toss the same coins again." in tossed.summary()
+    assert "graded-by-coins" in tossed.values["assumes"]
+
+
+@pytest.mark.parametrize("kind", ["calibration", "abstention"])
+def test_grades_of_groups_are_those_of_each_alone(kind: str) -> None:
+    groups = np.where(np.arange(ROWS) % 3 == 0, "a", "b")
+    tally = Tally.count(kind, **LEVELS, groups=groups)
+    for place, name in enumerate("ab"):
+        own = {
+            key: value[groups == name] for key, value in LEVELS.items() if key != "quality_scale"
+        }
+        alone = Tally.count(kind, **own, quality_scale=LEVELS["quality_scale"])
+        assert np.array_equal(tally.counts[tally.cells[:, 0] == place], alone.counts)
+
+
+def test_a_start_is_not_declared_for_grades() -> None:
+    with pytest.raises(InvalidTypeError, match="grades need none: leave it out"):
+        certify_abstention(**LEVELS, xi=0.5, delta=0.1, first_threshold=0.9)

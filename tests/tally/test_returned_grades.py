@@ -13,6 +13,7 @@ from pacbound import Tally, calibrate, certify_abstention, certify_cascade, cert
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 ROWS = 60
+LEVELS: Any = {"quality_scale": (1, 2, 3, 4, 5), "graded_by": "a judge"}
 SCALE: Any = {"quality_scale": (1, 5), "graded_by": "a judge", "seed": 0}
 
 
@@ -40,11 +41,11 @@ def table() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
-    "calibration": (calibrate, {"confidence": "c", "quality": "g"}, {"delta": 0.1, **SCALE}),
+    "calibration": (calibrate, {"confidence": "c", "quality": "g"}, {"delta": 0.1, **LEVELS}),
     "abstention": (
         certify_abstention,
         {"confidence": "c", "quality": "g"},
-        {"delta": 0.1, "xi": 0.5, **SCALE},
+        {"delta": 0.1, "xi": 0.5, **LEVELS},
     ),
     "cascade": (
         certify_cascade,
@@ -105,7 +106,7 @@ def test_grades_that_did_not_come_back_are_missing_ones() -> None:
     same = certify_cascade(data=whole.drop("pac_id"), **columns, **asked)
     assert made.counts_digest == same.counts_digest
     with pytest.raises(InvalidValueError, match="has no answer in the frame of answers"):
-        calibrate(data=rows, answers=some, confidence="c", quality="h", delta=0.1, **SCALE)
+        calibrate(data=rows, answers=some, confidence="c", quality="h", delta=0.1, **LEVELS)
 
 
 def test_grades_of_the_table_are_kept_where_none_came_back() -> None:

@@ -35,13 +35,12 @@ DRAWS: dict[str, dict[str, Any]] = {
     "clusters": {**PLAIN, "clusters": PATIENT},
     "bounded": {**PLAIN, "clusters": PATIENT, "cluster_bound": 6},
     "weights": {**PLAIN, "weights": SCORE, "weight_bound": 1.0},
-    "grades": {"confidence": SCORE, "quality": QUALITY[:, 0], "delta": 0.05},
     "both": {"confidence": SCORE, "quality": QUALITY[:, 0], "delta": 0.05, "clusters": PATIENT},
 }
 
 
 def seeds_of(made: Certificate) -> set[int | None]:
-    return {each.seed for each in (made.draw, made.graded) if each is not None}
+    return {each.seed for each in (made.draw, made.graded) if each and each.seed is not None}
 
 
 @pytest.mark.parametrize("given", DRAWS.values(), ids=DRAWS)

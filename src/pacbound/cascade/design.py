@@ -246,7 +246,7 @@ def design_cascade(  # noqa: PLR0913
         "quality": quality,
     }
     graded = _graded(quality, rows)
-    seed = seed_of(rows.get("seed")) if graded is None else graded.seed
+    seed = seed_of(rows.get("seed")) if graded is None or graded.seed is None else graded.seed
     table = (
         ModelTable.of_arrays(columns, reading.rule, graded)
         if data is None
@@ -316,7 +316,7 @@ def _refuse_unknown(rows: Mapping[str, Any]) -> None:
 def _graded(quality: Any, rows: Mapping[str, Any]) -> Graded | None:
     """How outcomes are graded; None if they are not."""
     if quality is not None:
-        return Graded.of(rows)
+        return Graded.of(rows, tossed=True)
     for name in ("quality_scale", "graded_by"):
         if rows.get(name) is not None:
             raise InvalidTypeError(

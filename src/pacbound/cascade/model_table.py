@@ -190,7 +190,7 @@ class ModelTable:
         if self.quality is None or self.graded is None:
             right = (self.answers[rows] == self.truth[rows][:, None]).astype(np.int64)
             return np.asarray((right[:, slow][:, None] - right) * differs)
-        coin = coins(self.graded.seed, map(str, rows.tolist()))[:, None]
+        coin = coins(self.graded.seed or 0, map(str, rows.tolist()))[:, None]
         quality = np.nan_to_num(self.quality[rows])
         return tossed_sign(coin, (quality[:, [slow]] - quality) * differs)
 

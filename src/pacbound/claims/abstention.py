@@ -136,7 +136,6 @@ WORDS = ClaimWords(
     rule="Answer where the confidence is at least {threshold}; abstain elsewhere.",
     always="Every row is answered: no score is below 0, the threshold.",
     promise="at most {xi} of all answers{each} are wrong",
-    graded="the mean quality of all answers{each}, {as_graded}, is at most {xi} below the best",
     seen="{trials} are answered ({all}), {shown} of them wrong ({rate}).",
     instead="Never answer.",
     group="{group}: from {threshold} on; {trials} of {rows} rows are answered, {shown} of them "
@@ -161,6 +160,33 @@ STARTS = ThresholdProcedure(
     seen_as=("right", "wrong"),
 )
 DECLARED = replace(STARTS, name="abstention/declared-start/1", asks=("first_threshold",))
+LACKS = "the mean quality of all answers{each}, {as_graded}, is at most {xi} below the best"
+BETS = ThresholdProcedure(
+    "abstention/graded-bets/1",
+    ASSUMES,
+    rate=replace(STARTS.rate, graded=True),
+    words=replace(
+        WORDS,
+        plain=LACKS,
+        promise=LACKS,
+        graded=LACKS,
+        kept="Mean quality below the best (share of the scale)",
+        seen="{trials} are answered ({all}), with a mean quality {rate} below the best.",
+        group="{group}: from {threshold} on; {trials} of {rows} rows are answered, with a mean "
+        "quality {rate} below the best.",
+        refusals={
+            "zero": "No number of rows can certify that every grade is the best.",
+            "too-few": "{rows} rows cannot certify {xi}, even if all have the best grade.",
+            "no-pass": "No threshold passes. The closest call: from {nearest} on, {answered} rows "
+            "have a mean quality {lacks} below the best.",
+            "base": "The mean quality of all rows is {base} below the best.",
+        },
+        harmless="all have the best grade",
+        hides_rare=False,
+        numbers=(("Rows answered", "all"), ("Mean quality of these below the best", "rate")),
+    ),
+    seen_as=("right", "wrong"),
+)
 CLAIM = ThresholdClaim(
     kind="abstention",
     command="abstain",
@@ -179,7 +205,7 @@ CLAIM = ThresholdClaim(
             shown="Declared first threshold",
         ),
     ),
-    procedures={one.name: one for one in (STARTS, DECLARED)},
+    procedures={one.name: one for one in (STARTS, DECLARED, BETS)},
     certificate=AbstentionCertificate,
     curves=(
         ("coverage", "Coverage (share of rows answered)"),
@@ -225,9 +251,9 @@ def certify_abstention(  # noqa: PLR0913
     label
         The true class of each row.
     quality
-        How good each answer is, graded from 0 to 1; in place of correct. A coin makes it right or
-        wrong, and the claim is about the mean quality of the answers: at most `xi` below the best.
-        See `quality_scale`, `graded_by`, `seed` and `row_ids` of `RowOptions`.
+        How good each answer is, graded from 0 to 1; in place of correct. The claim is about the
+        mean quality of the answers: at most `xi` below the best. See `quality_scale` and
+        `graded_by` of `RowOptions`.
     xi
         The share of the answers that may be wrong: 0.05
     delta

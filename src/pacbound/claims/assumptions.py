@@ -186,6 +186,12 @@ CONDITIONS: Final[Mapping[str, str]] = {
         "rows stood in the same order at every look or have ids, and nobody gave or changed a "
         "grade after seeing a coin."
     ),
+    "graded-on-levels": (
+        "Answers were graded. What is said here of accuracy or of wrong answers holds for the mean "
+        "quality, as graded, as a share of the scale; what is said of labels holds for grades. A "
+        "grade between two levels counts as the one that the claim has less of. How rows are "
+        "graded does not depend on what is certified."
+    ),
     "records-before-the-sample": (
         "The records, their scores and the fast model's answers were fixed before the sample was "
         "drawn; nothing is assumed about where they come from."
@@ -301,6 +307,13 @@ ASSUMED: Final[Mapping[str, str]] = {**CONDITIONS, **MEANINGS}
 
 # What is assumed beside all else where outcomes were graded.
 BY_COINS: Final = "graded-by-coins"
+ON_LEVELS: Final = "graded-on-levels"
+
+
+def as_grades_count(graded: Graded) -> str:
+    """The name of how grades count."""
+    return ON_LEVELS if graded.seed is None else BY_COINS
+
 
 _ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
 
@@ -364,7 +377,8 @@ def as_graded(graded: Graded | None) -> str:
 
 def drawn_over(graded: Graded | None, rows: str = "rows") -> str:
     """What the failure probability is over."""
-    return f"over the draw of these {rows}" + " and their coins" * (graded is not None)
+    tossed = graded is not None and graded.seed is not None
+    return f"over the draw of these {rows}" + " and their coins" * tossed
 
 
 def in_plain_words(
@@ -408,8 +422,11 @@ def described_grading(graded: Graded | None) -> list[str]:
     """The lines of a summary that say how outcomes were graded."""
     if graded is None:
         return []
-    worst, best = graded.scale
+    worst, best = graded.scale[0], graded.scale[-1]
     by = f"by {graded.by}" if graded.by else "by a judge that nobody named (graded_by)"
+    if graded.seed is None:
+        steps = f" in {len(graded.scale) - 1} steps" if graded.declared else ""
+        return [f"Graded from {worst:g} to {best:g}{steps} {by}."]
     return [
         f"Graded from {worst:g} to {best:g} {by}; the outcome of each row is the toss of a coin of "
         "its own, so delta is over rows and coins, and right and wrong mean what the coins say.",
@@ -464,7 +481,7 @@ def described_seed(drawn: Drawn | None, graded: Graded | None) -> list[str]:
     """The line of a summary that says how to draw the same rows again, and what not to do."""
     if drawn is not None and drawn.seed is not None:
         return [seed_line(drawn.seed, "draw the same rows", fresh=drawn.fresh)]
-    if graded is not None:
+    if graded is not None and graded.seed is not None:
         return [seed_line(graded.seed, "toss the same coins", fresh=graded.fresh)]
     return []
 

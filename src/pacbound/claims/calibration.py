@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import BY_COINS, as_graded, drawn_over, in_plain_words
+from pacbound.claims.assumptions import ON_LEVELS, as_graded, drawn_over, in_plain_words
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -33,18 +33,21 @@ from pacbound.claims.remedies import wide_intervals
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
+    counts_by_name,
     depend,
     group_prefix,
     groups_of,
     head,
+    level_counts_of,
     require_drawn,
     require_groups,
+    require_levels,
     scope_field,
     tables_field,
 )
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Histogram, closed_object
+from pacbound.fields import Field, Fields, Histogram, LevelCounts, closed_object
 from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
 from pacbound.figures.bins import intervals_by_bin
@@ -55,6 +58,8 @@ from pacbound.procedures.calibration import (
     Side,
     cell_intervals,
     dense_counts,
+    mean_intervals,
+    rows_in,
 )
 from pacbound.says import Says, Sentence, Value, confidence, count, exact, share
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
@@ -78,6 +83,10 @@ from pacbound.tally.tally import Tally, require_is_tally
 # Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a few
 # kilobytes can name more.
 MOST_CELLS = 2**23
+
+GRADED_MEANS = "calibration/graded-bets/1"
+# How much longer the interval of a mean takes than that of a rate.
+_GRADED_WORK = 300.0
 
 # Bins that a summary has a line for.
 MOST_SHOWN = 60
@@ -194,7 +203,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     help = "Certify an interval for the true confidence of every bin."
     question = CALIBRATION
     certificate = CalibrationCertificate
-    may_assume = (BY_COINS,)
+    may_assume = (ON_LEVELS,)
     counts_by = ("n_bins", "edges")
     asks = (
         replace(DELTA, help="The chance that any interval is wrong: 0.01"),
@@ -222,8 +231,8 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         ),
     )
     procedures: Mapping[str, Procedure] = {
-        "calibration/clopper-pearson/1": Procedure(
-            "calibration/clopper-pearson/1",
+        name: Procedure(
+            name,
             (
                 "independent-rows",
                 "untouched-rows",
@@ -233,6 +242,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 "bins-beforehand",
             ),
         )
+        for name in ("calibration/clopper-pearson/1", GRADED_MEANS)
     }
 
     @property
@@ -268,15 +278,18 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document."""
+        graded = procedure.name == GRADED_MEANS
+        plain = Histogram(CALIBRATION.outcomes, MOST_CELLS)
+        counts = LevelCounts(MOST_CELLS) if graded else plain
         return Fields(
             (
                 *head(self, procedure, [ask for ask in self.asks if ask.name in _KEPT]),
                 scope_field(*CALIBRATION.scopes),
                 Field("bins", BinsForm(), counted=True),
                 DRAWN,
-                GRADED,
+                *([replace(GRADED, left_out=False)] if graded else []),
                 tables_field(
-                    Field("counts", Histogram(CALIBRATION.outcomes, MOST_CELLS), counted=True),
+                    Field("counts", counts, counted=True),
                     Field("lower", Ends()),
                     Field("upper", Ends()),
                     agree=_table_agrees,
@@ -288,7 +301,8 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """The counts of each bin that holds rows, for every group."""
         _require_calibration(evidence)
-        (procedure,) = self.procedures
+        plain, graded = self.procedures
+        procedure = plain if evidence.graded is None else graded
         asked = {name: wishes[name] for name in _KEPT}
         if evidence.drawn is not None and evidence.drawn.apart:
             # Rows of several bins or tables may be of one cluster, and depend on each other.
@@ -308,22 +322,24 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
             for place, table in enumerate(tables):
                 cells = table["counts"]["cells"]
                 ends[0][place, cells], ends[1][place, cells] = table["lower"], table["upper"]
-        lower, upper = cell_intervals(
-            trials,
-            successes,
-            delta=values["delta"],
-            correction=values["correction"],
-            side=values["side"],
-            overlapping=scope in OVERLAPPING,
-            stored=ends,
-        )
+        shared: Any = {
+            "delta": values["delta"],
+            "correction": values["correction"],
+            "side": values["side"],
+            "overlapping": scope in OVERLAPPING,
+        }
+        if values.get("graded") is None:
+            lower, upper = cell_intervals(trials, successes, **shared, stored=ends)
+        else:
+            declared = values["graded"].declared
+            lower, upper = mean_intervals(tables, trials, declared=declared, **shared)
         ids = self.procedures[values["procedure"]].assumes
         if isinstance(values["bins"], AtomBins):
             # In which bin a row is follows from the scores of all rows.
             ids = tuple("rows-unseen" if name == "rows-by-bin" else name for name in ids)
         return {
             **values,
-            "assumes": self.assumed(ids, values["drawn"], scope, values["graded"]),
+            "assumes": self.assumed(ids, values["drawn"], scope, values.get("graded")),
             "certified": True,
             "n": _rows_implied(trials, values["n"], scope),
             "tables": [
@@ -403,6 +419,12 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         begin, end = certificate.grid.bounds
         found: Cells = {}
         for table in certificate.values["tables"]:
+            if certificate.graded is not None:
+                rows = counts_by_name(table["counts"])
+                for place, cell in enumerate(rows.pop("cells").tolist()):
+                    bin_ = f"{group_prefix(table)}bin {begin[cell]:g} to {end[cell]:g}"
+                    found[bin_] = {name: int(column[place]) for name, column in rows.items()}
+                continue
             counts = (table["counts"][name].tolist() for name in ("cells", "wrong", "right"))
             for cell, wrong, right in zip(*counts, strict=True):
                 bin_ = f"{group_prefix(table)}bin {begin[cell]:g} to {end[cell]:g}"
@@ -420,8 +442,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
 
     def work(self, values: Values) -> float:
         """About how long the intervals take."""
-        counts = [table["counts"] for table in values["tables"]]
-        return sum(interval_work(part["wrong"] + part["right"]) for part in counts)
+        trials = [rows_in(table["counts"]) for table in values["tables"]]
+        slower = 1.0 if values.get("graded") is None else _GRADED_WORK
+        return sum(slower * interval_work(rows) for rows in trials)
 
 
 CLAIM = CalibrationClaim()
@@ -464,9 +487,8 @@ def calibrate(  # noqa: PLR0913
     label
         The true class of each row.
     quality
-        How good each answer is, graded from 0 to 1; in place of correct. A coin makes it right or
-        wrong, and the claim is about the mean quality. See `quality_scale`, `graded_by`, `seed` and
-        `row_ids` of `RowOptions`.
+        How good each answer is, graded from 0 to 1; in place of correct. The claim is about the
+        mean quality of each bin. See `quality_scale` and `graded_by` of `RowOptions`.
     delta
         The chance that any interval is wrong: 0.01
     n_bins
@@ -565,6 +587,11 @@ def _require_calibration(tally: Tally) -> None:
 
 def _tables_of(tally: Tally) -> list[dict[str, Any]]:
     """The counts of each group's bins that hold rows."""
+    if tally.graded is not None:
+        return [
+            {"group": group, "counts": {name: sealed(part) for name, part in counts.items()}}
+            for group, counts in level_counts_of(tally)
+        ]
     wrong, right = np.moveaxis(tally.dense(), 2, 0)
     tables = []
     for place, group in enumerate(tally.groups or (None,)):
@@ -601,14 +628,13 @@ def _agree(part: Reader, values: Values) -> None:
     groups = list(groups_of(values))
     if scope in ("per-class", "all-labels") and groups != [str(k) for k in range(len(groups))]:
         raise CertificateError(f"{place}: scope {scope!r} has a table for each class, '0', '1', …")
-    held = [
-        exact_sum(np.stack([table["counts"]["wrong"], table["counts"]["right"]]))
-        for table in tables
-    ]
+    if "graded" in values:
+        require_levels(part, values, CALIBRATION.levels)
+    cells = [rows_in(table["counts"]) for table in tables]
+    held = [exact_sum(rows) for rows in cells]
     if (max(held) if scope in OVERLAPPING else sum(held)) > LARGEST_COUNT:
         raise CertificateError(f"{place} hold more than 2**53 rows.")
     binned = values["drawn"] is not None and "bin" in values["drawn"].each
-    cells = [table["counts"]["wrong"] + table["counts"]["right"] for table in tables]
     largest = [int(rows.max(initial=0)) for rows in cells]
     require_drawn(part, values, largest if binned else held)
     if depend(values) and scope not in OVERLAPPING and values["correction"] != "bonferroni":
@@ -705,10 +731,16 @@ def _table_of(certificate: CalibrationCertificate) -> tuple[tuple[str, ...], ...
         trials, right = certificate.trials[table, cell], certificate.successes[table, cell]
         low = Column("", certificate.lower[table], "at least").cell(cell)
         high = Column("", certificate.upper[table], "at most").cell(cell)
-        line = (f"{trials:,}", f"{right:,}", f"{right / trials:.4f}", f"[{low}, {high}]")
+        line = (
+            f"{trials:,}",
+            f"{right:,.6g}" if certificate.graded else f"{right:,}",
+            f"{right / trials:.4f}",
+            f"[{low}, {high}]",
+        )
         named = (printable(groups[table]),) if groups else ()
         lines.append((*named, names[cell], *line))
-    head = ("bin", "rows", "right", "estimate", "interval")
+    graded = certificate.graded is not None
+    head = ("bin", "rows", "quality" if graded else "right", "estimate", "interval")
     return (("group", *head) if groups else head, *lines)
 
 
@@ -763,6 +795,10 @@ def _figure(
         f"{len(bins)} bins. All {ends}{every} hold together with probability at least 1 - delta; "
         "the shares that were seen have no guarantee.",
         across=f"Probability of label {group} (0 to 1)" if of_label else "Confidence (0 to 1)",
-        up=f"Label {group} (share of rows)" if of_label else "Accuracy (share right)",
+        up="Mean quality"
+        if certificate.graded
+        else f"Label {group} (share of rows)"
+        if of_label
+        else "Accuracy (share right)",
         side=certificate.side,
     )

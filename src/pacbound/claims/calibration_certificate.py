@@ -54,7 +54,8 @@ class CalibrationBins:
         Where each bin begins and ends; both are the same number for a bin of a single value, as
         `edges="equal-mass"` makes them.
     trials, successes
-        How many rows fell into each bin, and how many of them were predicted right.
+        How many rows fell into each bin, and how many of them were predicted right; where answers
+        are graded, the sum of their qualities.
     lower, upper
         The certified interval of each bin.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import BY_COINS, assumed_of_drawn, assumed_of_groups
+from pacbound.claims.assumptions import as_grades_count, assumed_of_drawn, assumed_of_groups
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
@@ -170,7 +170,7 @@ class Claim(ABC, Generic[C]):
         """
         ids = tuple(ids) if scope == "top" else assumed_of_groups(ids, scope)
         ids = ids if drawn is None else assumed_of_drawn(ids, drawn, self.act)
-        return ids if graded is None else (*ids, BY_COINS)
+        return ids if graded is None else (*ids, as_grades_count(graded))
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if columns or row options do not go with what was asked for, before a row is

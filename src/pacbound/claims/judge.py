@@ -59,7 +59,7 @@ def certify_judge(
         In the place of `label`: how good people find each verdict, from 0 to 1 or on
         `quality_scale`. Of several people, the share that agrees with the verdict; of grades, 1
         less the distance between the judge's and people's on a scale from 0 to 1. The claims are
-        then about the mean quality of verdicts, by keyed coins.
+        then about the mean quality of verdicts.
     confidence
         How sure the judge is, from 0 to 1; if it says so.
     delta
@@ -111,7 +111,7 @@ def certify_judge(
         )
     options: dict[str, Any] = dict(rows)
     whole = {name: options.pop(name, None) for name in ("about", "sample")}
-    if quality is not None or any(options.get(by) is not None for by in CHOOSING):
+    if any(options.get(by) is not None for by in CHOOSING):
         # All claims are about one draw.
         options["seed"] = seed_of(options.get("seed"))
     given: dict[str, Any] = {"prediction": verdict, "label": label, "data": data, **options}

@@ -20,7 +20,7 @@ from pacbound.claims.claim import Values
 from pacbound.claims.tables import depend
 from pacbound.errors import InvalidValueError
 from pacbound.forms import allowed_rate
-from pacbound.procedures import abstention, threshold
+from pacbound.procedures import abstention, graded_abstention, threshold
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import LOST, TOP, Decision, NoThreshold, Search, Side
 from pacbound.says import Side as Rounding
@@ -61,6 +61,9 @@ class Rate:
         none would pass.
     top : int
         The highest cell: thresholds are multiples of 1 / `top`.
+    graded : bool
+        Whether rows have grades, and lose what these are below the best. Bets decide then, on every
+        threshold by itself (`pacbound.procedures.graded_abstention`).
     """
 
     of: str
@@ -70,6 +73,7 @@ class Rate:
     turns: bool = False
     unavoidable_first: bool = False
     top: int = TOP
+    graded: bool = False
 
     @property
     def reached(self) -> bool:
@@ -153,7 +157,7 @@ class Rate:
         if not self.reached:
             found = self._found(table, values)
             return {"threshold": found.threshold, "allowed": found.allowed}
-        claimed = abstention.claimed(**self._walked(table, values))
+        claimed = self._machine.claimed(**self._walked(table, values))
         return {"threshold": claimed[-1][0] / self.top if claimed else inf, "claimed": claimed}
 
     def refusal(self, table: Values, values: Values) -> Refusal | None:
@@ -161,7 +165,13 @@ class Rate:
         if not self.reached:
             return self._found(table, values).refusal
         walked = self._walked(table, values)
-        return None if abstention.claimed(**walked) else abstention.refusal(**walked)
+        machine = self._machine
+        return None if machine.claimed(**walked) else machine.refusal(**walked)
+
+    @property
+    def _machine(self) -> Any:
+        """What decides of rows that reach the threshold."""
+        return graded_abstention if self.graded else abstention
 
     def _found(self, table: Values, values: Values) -> Decision:
         search, rate, level = self.search(table, values), allowed_rate(values), self.level(values)
@@ -173,13 +183,15 @@ class Rate:
 
     def _walked(self, table: Values, values: Values) -> dict[str, Any]:
         counts, first = table["counts"], values.get("first_threshold")
+        shared = {"xi": allowed_rate(values), "delta": self.level(values)}
+        if self.graded:
+            return {"cells": counts["cells"], "grades": counts["grades"], **shared}
         events = counts[self.events]
         return {
             "cells": counts["cells"],
             "wrong": events,
             "right": rows_of(counts, ALL) - events,
-            "xi": allowed_rate(values),
-            "delta": self.level(values),
+            **shared,
             "declared": None if first is None else int(first * self.top),
         }
 
@@ -206,7 +218,7 @@ def rows_of(
     """The rows of an outcome in each cell; "all" for those of every outcome, each counting for as
     many as it stands for.
     """
-    known = [name for name in counts if name != "cells"]
+    known = [name for name in counts if name not in ("cells", "grades")]
     if not is_one_of(outcome, [ALL, *known]):
         raise InvalidValueError(
             f"outcome={outcome!r} was not counted: expected 'all', or one of {', '.join(known)}."

@@ -16,7 +16,15 @@ from pacbound.claims.claim import Cells, Procedure, wrong_draw
 from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
+from pacbound.fields import (
+    Field,
+    Fields,
+    Tables,
+    Values,
+    closed_object,
+    require_keys,
+    with_losses,
+)
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.says import Sentence
@@ -107,12 +115,12 @@ class Seed(Form):
 
 
 class GradedForm(Form):
-    """How outcomes were graded and tossed by coins."""
+    """How outcomes were graded."""
 
     def read(self, part: Reader, key: str) -> Graded:
-        """Seed, judge, scale, and what coins know rows by."""
+        """Judge and scale; with coins their seed, and what they know rows by."""
         inner = part.mapping(key)
-        require_keys(inner, _GRADED_KEYS)
+        require_keys(inner, ("by", "scale", *(("seed", "ids") if inner.has("seed") else ())))
         return graded_from(inner)
 
     def write(self, value: Graded) -> Json:
@@ -122,17 +130,15 @@ class GradedForm(Form):
     def schema(self) -> dict[str, Json]:
         """Its keys."""
         number: Json = {"type": "number"}
-        return closed_object(
+        shape = closed_object(
             {
                 "seed": dict(SEED_SCHEMA),
                 "by": {"type": ["string", "null"], "minLength": 1, "maxLength": LONGEST_JUDGE},
-                "scale": {"type": "array", "items": number, "minItems": 2, "maxItems": 2},
+                "scale": {"type": "array", "items": number, "minItems": 2},
                 "ids": {"enum": ["row_ids", "places"]},
             }
         )
-
-
-_GRADED_KEYS = ("seed", "by", "scale", "ids")
+        return {**shape, "required": ["by", "scale"]}
 
 
 # More groups than this are mostly a column that names each row, and would not fit a certificate
@@ -256,6 +262,8 @@ def histograms_of(
     needed = " and ".join(name for name, must in question.roles.items() if must)
     lowest = question.lowest_cell
     require_tally(evidence, question.kind, question.grid, lowest=lowest, columns=needed)
+    if evidence.graded is not None and evidence.graded.seed is None:
+        return level_counts_of(evidence)
     hit = evidence.counts.any(axis=1)
     cells, counts = evidence.cells[hit], evidence.counts[hit]
     found: list[tuple[str | None, dict[str, NDArray[np.int64]]]] = []
@@ -271,13 +279,44 @@ def histogram_cells(tables: Iterable[Values], top: int) -> Cells:
     found: Cells = {}
     digits = len(str(top)) + 1
     for table in tables:
-        counts = {name: column.tolist() for name, column in table["counts"].items()}
+        counts = {name: column.tolist() for name, column in counts_by_name(table["counts"]).items()}
         for place, cell in enumerate(counts.pop("cells")):
             where = f"score {cell / top:.{digits}g}" if cell >= 0 else "without a score"
             found[group_prefix(table) + where] = {
                 name: rows[place] for name, rows in counts.items()
             }
     return found
+
+
+def level_counts_of(evidence: Tally) -> list[tuple[str | None, dict[str, NDArray[np.int64]]]]:
+    """For each group, or all rows, the cells that hold rows and how many are on each level."""
+    hit = evidence.counts.any(axis=1)
+    cells, counts = evidence.cells[hit], evidence.counts[hit]
+    found: list[tuple[str | None, dict[str, NDArray[np.int64]]]] = []
+    for place, group in enumerate(evidence.groups or (None,)):
+        own = cells[:, 0] == place if evidence.groups else slice(None)
+        found.append((group, with_losses({"cells": cells[own, -1], "grades": counts[own].copy()})))
+    return found
+
+
+def counts_by_name(counts: Values) -> dict[str, NDArray[np.int64]]:
+    """The columns of a table, those of grades by the number of each level."""
+    if "grades" not in counts:
+        return dict(counts)
+    levels = enumerate(counts["grades"].T)
+    return {"cells": counts["cells"], **{f"grade {place}": column for place, column in levels}}
+
+
+def require_levels(part: Reader, values: Values, fine: int) -> None:
+    """Raise unless the counts of grades are on the levels of their scale."""
+    expected = values["graded"].steps(fine) + 1
+    for place, table in enumerate(values["tables"]):
+        found = table["counts"]["grades"]
+        if found.shape[1] != expected:
+            raise CertificateError(
+                f"{part.place('tables')}[{place}].counts.grades have {found.shape[1]} levels: "
+                f"expected {expected}."
+            )
 
 
 def require_groups(part: Reader, values: Values, *, most: int | None = None) -> None:
@@ -327,7 +366,7 @@ def require_total(
     part: Reader, values: Values, tables: Sequence[Mapping[str, Any]], key: str
 ) -> None:
     """Raise unless the counts of all tables are of `n` rows, and those rows can have been drawn."""
-    sizes = [sum(exact_sum(table[name]) for name in table if name != "cells") for table in tables]
+    sizes = [_size(table) for table in tables]
     total, overlap = sum(sizes), values.get("scope") == "overlapping-groups"
     if (max(sizes) > values["n"]) if overlap else (total != values["n"]):
         raise CertificateError(f"{part.place(key)} hold {total} rows: expected n = {values['n']}.")
@@ -335,6 +374,11 @@ def require_total(
     require_drawn(part, values, () if among else sizes)
     if values["drawn"] is not None and values["drawn"].among and not overlap:
         _require_drawn_among(part, values["drawn"], tables)
+
+
+def _size(counts: Mapping[str, Any]) -> int:
+    names = ["grades"] if "grades" in counts else counts.keys() - {"cells"}
+    return sum(exact_sum(counts[name]) for name in names)
 
 
 def _require_drawn_among(part: Reader, drawn: Drawn, tables: Sequence[Mapping[str, Any]]) -> None:

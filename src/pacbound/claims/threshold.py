@@ -38,6 +38,7 @@ from pacbound.claims.tables import (
     histogram_cells,
     histograms_of,
     require_groups,
+    require_levels,
     require_lost,
     require_total,
     scope_field,
@@ -48,18 +49,17 @@ from pacbound.claims.threshold_certificate import flag_rule
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Histogram
+from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import rate_by_coverage, share_by_threshold
 from pacbound.forms import REQUIRED, Ask, Form, Threshold, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
-from pacbound.procedures import abstention
+from pacbound.procedures import abstention, graded_abstention
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, Value, in_unit, share
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
-from pacbound.tally.columns import QUALITY
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally
 from pacbound.watch import ColumnWatch, LossWatch
@@ -120,6 +120,9 @@ class CellRanges(Form):
         cell: Json = {"type": "integer", "minimum": 0, "maximum": TOP}
         ends: Json = {"type": "array", "items": cell, "minItems": 2, "maxItems": 2}
         return {"type": "array", "items": ends}
+
+
+_GRADES = (Field("counts", LevelCounts(TOP), counted=True),)
 
 
 def _nothing_told(_: Any) -> Told:
@@ -208,7 +211,7 @@ class ThresholdClaim(Claim[C]):
         """What data says of itself, if it is files."""
         return self.of_files(data)
 
-    def _chosen(self, asked: Values, question: str) -> str:
+    def _chosen(self, asked: Values, question: str, *, graded: bool = False) -> str:
         """The name of the procedure, for a tally of the question."""
         if self.choose is not None:
             return self.choose(asked)
@@ -217,7 +220,9 @@ class ThresholdClaim(Claim[C]):
         fitting = (
             one.name
             for one in self.procedures.values()
-            if (one.question or self.question).kind == question and set(one.asks) == own
+            if (one.question or self.question).kind == question
+            and set(one.asks) == own
+            and one.rate.graded == graded
         )
         return next(fitting, self._first.name)
 
@@ -236,15 +241,15 @@ class ThresholdClaim(Claim[C]):
             if ask.name not in others
         )
         own = self.procedures[procedure.name]
-        question, reached = own.question or self.question, own.rate.reached
+        question, reached, graded = own.question or self.question, own.rate.reached, own.rate.graded
         return Fields(
             (
                 *head(self, procedure, asks),
                 scope_field("top", "groups", *([] if reached else ["overlapping-groups"])),
                 DRAWN,
-                *([GRADED] if QUALITY in question.roles else []),
+                *([replace(GRADED, left_out=False)] if graded else []),
                 tables_field(
-                    *self.counted_fields(question),
+                    *(_GRADES if graded else self.counted_fields(question)),
                     Field("threshold", Threshold(question.grid.n_cells - 1)),
                     Field("claimed", CellRanges()) if reached else Field("allowed", Whole(-1)),
                     agree=self.agree_table,
@@ -270,7 +275,8 @@ class ThresholdClaim(Claim[C]):
         """
         asked = {ask.name: values.get(ask.name, ask.default) for ask in self.asks}
         conflict, looks = self.conflict and self.conflict(asked), asked.get("looks")
-        if conflict or self._chosen(asked, question.kind) != procedure.name:
+        graded = procedure.rate.graded
+        if conflict or self._chosen(asked, question.kind, graded=graded) != procedure.name:
             raise CertificateError(
                 f"{part.place('procedure')} is {procedure.name!r}, which does not decide what was "
                 f"asked for. {conflict or ''}"
@@ -288,6 +294,8 @@ class ThresholdClaim(Claim[C]):
         tables = [table["counts"] for table in values["tables"]]
         if procedure.rate.reached and not all(table["cells"].size for table in tables):
             raise CertificateError(f"{part.place('tables')}: a table has no rows.")
+        if graded:
+            require_levels(part, values, question.levels)
         for counts in tables:
             require_lost(part, question, counts)
         require_total(part, values, tables, "tables")
@@ -302,7 +310,12 @@ class ThresholdClaim(Claim[C]):
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """A histogram for each group, and what was asked for."""
-        procedure = self.procedures[self._chosen(wishes, evidence.kind)]
+        graded = evidence.graded is not None
+        if graded and wishes.get("first_threshold") is not None:
+            raise InvalidTypeError(
+                "first_threshold is where a walk starts, and grades need none: leave it out."
+            )
+        procedure = self.procedures[self._chosen(wishes, evidence.kind, graded=graded)]
         found = histograms_of(evidence, procedure.question or self.question)
         if procedure.rate.reached:
             if evidence.scope not in ("top", "groups"):
@@ -414,7 +427,10 @@ class ThresholdClaim(Claim[C]):
         """
         wishes = self.wishes({self.asks[0].name: rate, "delta": delta})
         allowed = allowed_rate(wishes)
-        of = self.procedures[self._chosen(wishes, pilot.kind)].rate
+        graded = pilot.graded is not None
+        of = self.procedures[self._chosen(wishes, pilot.kind, graded=graded)].rate
+        if of.graded:
+            return graded_abstention.least_rows(xi=allowed, delta=delta) or LARGEST_COUNT
         if of.reached:
             return abstention.least_rows(xi=allowed, delta=delta) or LARGEST_COUNT
         trials = ceil(log(delta) / log1p(-allowed)) + 1
@@ -495,7 +511,7 @@ class ThresholdClaim(Claim[C]):
         return rate_by_coverage(
             seen.thresholds,
             Curve(str(coverage), seen.coverage, across),
-            Curve(str(name), rate, up),
+            Curve(str(name), rate, self._procedure(certificate).words.kept or up),
             rows=int(rows_of(table["counts"], ALL).sum()),
             title=titled(f"{str(name).capitalize()} against {coverage}", table["group"]),
             caption="As the threshold falls, more rows reach it. No point of the curve is "

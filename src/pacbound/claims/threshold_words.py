@@ -58,7 +58,9 @@ _ALWAYS_SAID = {
     UNEXPLAINED: "The counts in this file do not lead to a refusal: it was changed.",
     SLOW: "The counts do not support the claim. To compute why would take long.",
 }
-IN_REFUSALS = frozenset(["unavoidable", "needed", "nearest", "answered", "wrong", "base", "left"])
+IN_REFUSALS = frozenset(
+    ["unavoidable", "needed", "nearest", "answered", "wrong", "base", "left", "lacks"]
+)
 _NO_PROOF = Sentence("A refusal does not show that the model is bad.")
 
 
@@ -251,7 +253,7 @@ def _remedies(claim: Any, certificate: Any, words: ClaimWords) -> Iterator[Sente
         total = sum(int(rows_of(table["counts"], "all").sum()) for table in kept)
         yield from tied_scores(deciding, decisive, words.rows, total)
     turned: list[Sentence] = []
-    if len(question.outcomes) > 1:
+    if len(question.outcomes) > 1 and certificate.graded is None:
         turned = (
             reversed_danger(tables)
             if question.lowest_cell < 0
@@ -343,8 +345,8 @@ def quantities(
         "each": " of each group" if grouped else "",
         "as_graded": as_graded(certificate.graded),
         "trials": count(trials),
-        "events": count(events),
-        "shown": count(shown),
+        "events": count(int(events)),
+        "shown": count(int(shown)),
         "rate": share(shown / trials) if trials else "none",
         "allowed": count(sum(max(0, part.get("allowed", 0)) for part in tables)),
         "threshold": "the threshold of its group" if several else _limit(limit, rate),
@@ -415,7 +417,7 @@ def _why(words: ClaimWords, refusal: Refusal, values: Mapping[str, Any]) -> str:
 def _numbers(refusal: Refusal, values: Mapping[str, Any]) -> dict[str, Value]:
     found = {name: value for name, value in asdict(refusal).items() if name != "code"}
     nearest = found.pop("nearest", inf)
-    numbers: dict[str, Value] = {name: count(value or 0) for name, value in found.items()}
+    numbers: dict[str, Value] = {name: count(int(value or 0)) for name, value in found.items()}
     if not isinstance(refusal, NothingPassed):
         return numbers
     base, rate = refusal.errors / max(refusal.rows, 1), allowed_rate(values)
@@ -423,6 +425,7 @@ def _numbers(refusal: Refusal, values: Mapping[str, Any]) -> dict[str, Value]:
         **numbers,
         "nearest": Quantity(nearest, "threshold", "exact"),
         "base": share(base),
+        "lacks": share(refusal.wrong / max(refusal.answered, 1)),
         "left": share(max(0.0, (base - rate) / (1 - rate))),
     }
 

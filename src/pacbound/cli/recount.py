@@ -120,7 +120,8 @@ def _grading(certificate: Certificate) -> dict[str, Any]:
     graded = certificate.graded
     if graded is None:
         return {}
-    return {"seed": graded.seed, "graded_by": graded.by, "quality_scale": graded.scale}
+    seed = {} if graded.seed is None else {"seed": graded.seed}
+    return {"graded_by": graded.by, "quality_scale": graded.scale, **seed}
 
 
 def _batch_again(

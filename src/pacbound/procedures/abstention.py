@@ -145,31 +145,31 @@ class NothingPassed:
         refusal that its counts do not lead to.
     needed : int or None
         About how many rows it would take; None if no number of them would help.
-    rows, errors : int
-        All rows, and how many of them are wrong.
+    rows, errors
+        All rows, and how many of them are wrong; where they are graded, what they lose in all.
     nearest : float
         The threshold that comes nearest to passing.
-    answered, wrong : int
+    answered, wrong
         How many rows reach it, and how many of these are wrong.
     """
 
     code: str
     needed: int | None
     rows: int = 0
-    errors: int = 0
+    errors: float = 0
     nearest: float = inf
     answered: int = 0
-    wrong: int = 0
+    wrong: float = 0
 
 
 def claimed(
     cells: Integers,
     wrong: Integers,
     right: Integers,
+    declared: int | None = None,
     *,
     xi: float,
     delta: float,
-    declared: int | None = None,
 ) -> Ranges:
     """The thresholds that are claimed, as ranges (lowest, highest) of cells, the highest first, for
     rows in rising `cells`, of which so many are `wrong` and `right`. `declared` is the cell at
@@ -186,10 +186,10 @@ def refusal(
     cells: Integers,
     wrong: Integers,
     right: Integers,
+    declared: int | None = None,
     *,
     xi: float,
     delta: float,
-    declared: int | None = None,
 ) -> NothingPassed:
     """Why `claimed` is empty for these rows, and about how many it would take."""
     runs = Runs.of(cells, wrong, right, declared)
@@ -295,10 +295,15 @@ def passed(runs: Runs, walks: Iterable[Walk], xi: float) -> Ranges:
         start = int(np.searchsorted(runs.answered, min(walk.count, runs.rows + 1)))
         ends = failing[walk.level]
         holds[start : ends[np.searchsorted(ends, start)]] = True
-    lowest = np.append(runs.tops[1:] + 1, 0)
+    return ranges_of(runs.tops, holds)
+
+
+def ranges_of(tops: Integers, holds: NDArray[np.bool_]) -> Ranges:
+    """The runs that hold, from the highest down, as ranges (lowest, highest) of cells."""
+    lowest = np.append(tops[1:] + 1, 0)
     found: list[tuple[int, int]] = []
     for place in np.flatnonzero(holds).tolist():
-        low, high = int(lowest[place]), int(runs.tops[place])
+        low, high = int(lowest[place]), int(tops[place])
         if found and found[-1][0] == high + 1:
             high = found.pop()[1]
         found.append((low, high))

@@ -39,6 +39,7 @@ from pacbound.stats.binomial import (
     bonferroni_level,
     sidak_level,
 )
+from pacbound.stats.graded_bets import mean_lower, mean_upper
 
 Correction = Literal["sidak", "bonferroni"]
 Side = Literal["both", "lower", "upper"]
@@ -57,17 +58,60 @@ _ROUNDING = Decimal("1e-25")
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097")
 
 
-def dense_counts(tables: Sequence[Mapping[str, Any]], n_cells: int) -> tuple[Integers, Integers]:
+def dense_counts(
+    tables: Sequence[Mapping[str, Any]], n_cells: int
+) -> tuple[Integers, NDArray[Any]]:
     """The trials and the successes of all cells, of shape (tables, cells), from the `counts` of
-    those that hold rows.
+    those that hold rows; of grades, the sum of the qualities.
     """
     shape = len(tables), n_cells
-    trials, successes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    trials = np.zeros(shape, dtype=np.int64)
+    successes: NDArray[Any] = np.zeros(shape, dtype=np.int64)
     for place, table in enumerate(tables):
         seen = table["counts"]
-        trials[place, seen["cells"]] = seen["wrong"] + seen["right"]
+        successes = successes.astype(seen["right"].dtype)
+        trials[place, seen["cells"]] = rows_in(seen)
         successes[place, seen["cells"]] = seen["right"]
     return trials, successes
+
+
+def rows_in(counts: Mapping[str, Any]) -> Integers:
+    """The rows of each cell."""
+    return np.asarray(counts["wrong"] + counts["right"], dtype=np.int64)
+
+
+def mean_intervals(
+    tables: Sequence[Mapping[str, Any]],
+    trials: Integers,
+    *,
+    delta: float,
+    correction: Correction,
+    side: Side,
+    overlapping: bool,
+    declared: bool,
+) -> tuple[Floats, Floats]:
+    """The same for the mean quality of each cell, by bets (`pacbound.stats.graded_bets`). Grades
+    that are not `declared` lie between the level that they count on and the next one.
+    """
+    check_options(correction, side)
+    lower, upper = np.zeros(trials.shape), np.ones(trials.shape)
+    levels = _levels(trials > 0, delta, correction, overlapping=overlapping)
+    levels = levels / 2.0 if side == "both" else levels
+    for place, table in enumerate(tables):
+        cells = table["counts"]["cells"].tolist()
+        for cell, grades in zip(cells, table["counts"]["grades"], strict=True):
+            level = float(levels[place, cell])
+            if side != "upper":
+                lower[place, cell] = mean_lower(grades, delta=level)
+            if side != "lower":
+                highest = grades if declared else _raised(grades)
+                upper[place, cell] = mean_upper(highest, delta=level)
+    return lower, upper
+
+
+def _raised(grades: Integers) -> Integers:
+    """The counts if every grade were on the next level."""
+    return np.concatenate([[0], grades[:-2], [grades[-2] + grades[-1]]])
 
 
 def cell_intervals(

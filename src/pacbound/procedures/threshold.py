@@ -115,7 +115,9 @@ class Search:
         limit = threshold * self.top
         hit = self.cells < limit if below else self.cells >= limit
         lost = int(self.events[self.cells == LOST].sum()) if below and threshold == -inf else 0
-        return self.lost + lost + int(self.events[hit].sum())
+        # What grades lose is no whole number.
+        found: int = self.events[hit].sum().item()
+        return self.lost + lost + found
 
     def events_in(self, cells: Integers) -> Integers:
         """How many trials are events at the lower ends of cells on the grid."""

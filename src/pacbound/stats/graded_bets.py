@@ -67,14 +67,14 @@ _ROUNDING: Final = 2.0**-44
 _ROUNDING_A_ROW: Final = 2.0**-50
 
 
-class Bets(NamedTuple):
+class GradeBets(NamedTuple):
     """Stakes, and the share of each in the evidence; the shares add up to 1."""
 
     stakes: tuple[float, ...]
     shares: tuple[float, ...]
 
     @classmethod
-    def of(cls, stakes: list[float], shares: tuple[float, ...], *, most: float) -> Bets:
+    def of(cls, stakes: list[float], shares: tuple[float, ...], *, most: float) -> GradeBets:
         """Stakes of at most `most`, each rounded down to 20 bits."""
         return cls(tuple(_rounded(min(stake, most)) for stake in stakes), shares)
 
@@ -84,29 +84,29 @@ def _rounded(stake: float) -> float:
     return ldexp(int(ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
-def mean_bets(rows: int, mean: float, delta: float) -> Bets:
+def mean_bets(rows: int, mean: float, delta: float) -> GradeBets:
     """Four bets that the mean loss of so many rows is below `mean`."""
     aim, variance = 2.0 * log(1.0 / delta) / max(rows, 1), mean * (1.0 - mean)
     stakes = [sqrt(aim * spread / variance) for spread in SPREADS]
-    return Bets.of(stakes, SHARES, most=MOST / (1.0 - mean))
+    return GradeBets.of(stakes, SHARES, most=MOST / (1.0 - mean))
 
 
-def threshold_bets(rows: int, xi: float, delta: float) -> Bets:
+def threshold_bets(rows: int, xi: float, delta: float) -> GradeBets:
     """Bets for every threshold of an abstention: four on each share of the rows above it."""
     aim, variance = 2.0 * log(1.0 / delta) / max(rows, 1), xi * (1.0 - xi)
     stakes = [sqrt(aim * spread / (size * variance)) for size in SIZES for spread in SPREADS]
     shares = tuple(share / len(SIZES) for _ in SIZES for share in SHARES)
-    return Bets.of(stakes, shares, most=MOST / (1.0 - xi))
+    return GradeBets.of(stakes, shares, most=MOST / (1.0 - xi))
 
 
-def cascade_bets(rows: int, xi: float, delta: float) -> Bets:
+def cascade_bets(rows: int, xi: float, delta: float) -> GradeBets:
     """Bets for every threshold of a cascade, where all rows count: four on their variance."""
     aim = 2.0 * log(1.0 / delta) / max(rows, 1)
     stakes = [sqrt(aim / (xi * times)) for times in VARIANCES]
-    return Bets.of(stakes, (0.25,) * len(VARIANCES), most=MOST / (1.0 - xi))
+    return GradeBets.of(stakes, (0.25,) * len(VARIANCES), most=MOST / (1.0 - xi))
 
 
-def interval_bets(rows: int, delta: float) -> Bets:
+def interval_bets(rows: int, delta: float) -> GradeBets:
     """Bets for every mean: stakes that double, from the one for a variance of 1/8 up, and shares
     that halve.
     """
@@ -114,10 +114,10 @@ def interval_bets(rows: int, delta: float) -> Bets:
     while stakes[-1] < MOST:
         stakes.append(2.0 * stakes[-1])
     shares = [0.5**place for place in range(1, len(stakes))]
-    return Bets.of(stakes, (*shares, 1.0 - sum(shares)), most=MOST)
+    return GradeBets.of(stakes, (*shares, 1.0 - sum(shares)), most=MOST)
 
 
-def log_evidence(counts: Integers, values: Floats, bets: Bets, mean: float) -> Floats:
+def log_evidence(counts: Integers, values: Floats, bets: GradeBets, mean: float) -> Floats:
     """The logarithm of the evidence against a mean of at least `mean`, from below; the last axis of
     `counts` are the levels, whose losses are `values`.
     """
@@ -168,11 +168,12 @@ def mean_lower(counts: ArrayLike, *, delta: float) -> float:
     """
     grades, values = _levels(counts)
     level, rows = failure_probability(delta), int(grades.sum())
-    bets = interval_bets(rows, level)
+    bets, held = interval_bets(rows, level), grades > 0
+    counts_held, losses = grades[held], 1.0 - values[held]
 
     def passes(place: int) -> bool:
         # That the mean is above so much is said of 1 - grade, which is then below the rest.
-        evidence = log_evidence(grades, 1.0 - values, bets, 1.0 - place * STEP)
+        evidence = log_evidence(counts_held, losses, bets, 1.0 - place * STEP)
         return bool(is_enough(evidence, level))
 
     low, high = 0, round(1.0 / STEP)
@@ -207,10 +208,16 @@ def thresholds_below(counts: ArrayLike, *, rows: int, xi: float, delta: float) -
     >>> thresholds_below([[2, 0, 0], [90, 6, 4], [98, 12, 90]], rows=200, xi=0.2, delta=0.1)
     array([False,  True, False])
     """
+    evidence = threshold_evidence(counts, rows=rows, xi=xi, delta=delta)
+    return is_enough(evidence, delta)
+
+
+def threshold_evidence(counts: ArrayLike, *, rows: int, xi: float, delta: float) -> Floats:
+    """The logarithm of the evidence at each threshold, see `thresholds_below`."""
     losses, values = _levels(counts)
     rate, level = required_share(xi, "xi"), failure_probability(delta)
     bets = threshold_bets(whole_number(rows, "rows"), rate, level)
-    return is_enough(log_evidence(losses, values, bets, rate), level)
+    return log_evidence(losses, values, bets, rate)
 
 
 def exits_lose_less(counts: ArrayLike, *, xi: float, delta: float) -> NDArray[np.bool_]:

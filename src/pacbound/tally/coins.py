@@ -32,10 +32,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import starmap
-from math import inf, nan
+from itertools import pairwise, starmap
+from math import inf
 from operator import index
 from typing import Any, Final, Literal, get_args
 
@@ -144,62 +144,104 @@ LONGEST_JUDGE: Final = 200
 Ids = Literal["row_ids", "places"]
 
 
+# How far a grade may be from the declared one that it stands for, as a share of a step.
+NEAR: Final = 1e-6
+# More grades than these are no list that people declare.
+_MOST_GRADES: Final = 1001
+
+
 @dataclass(frozen=True)
 class Graded:
-    """How outcomes were graded and tossed, as a tally and a certificate keep it.
+    """How outcomes were graded, as a tally and a certificate keep it.
+
+    A scale that lists its grades, such as 1, 2, 3, 4, 5, declares them: each is a level of its own.
+    A scale of two ends declares nothing; a grade then counts on the finer level below it.
 
     Attributes
     ----------
-    seed : int
-        The key of the coins.
-    fresh : bool
-        Whether the operating system drew it for this call; a file does not say.
     by : str or None
         Who graded: a judge, a rubric, people. None if nobody said.
     scale : tuple of float
-        The worst and the best grade.
-    ids : str
+        The worst and the best grade; or all of them, where they are declared.
+    seed : int or None
+        The key of the coins, where outcomes are tossed for; None where grades are counted.
+    ids : str or None
         What a coin knows a row by: "row_ids", or "places" in one table.
+    fresh : bool
+        Whether the operating system drew the seed for this call; a file does not say.
 
     Examples
     --------
     >>> graded = Graded(by="gpt-judge 3", scale=(1.0, 5.0))
-    >>> graded.seed, graded.quality(np.array([1.0, 4.0, 5.0]), "grade")
-    (0, array([0.  , 0.75, 1.  ]))
+    >>> graded.quality(np.array([1.0, 4.0, 5.0]), "grade")
+    array([0.  , 0.75, 1.  ])
     """
 
-    seed: int = 0
     by: str | None = None
-    scale: tuple[float, float] = (0.0, 1.0)
-    ids: Ids = "places"
+    scale: tuple[float, ...] = (0.0, 1.0)
+    seed: int | None = None
+    ids: Ids | None = None
     fresh: bool = field(default=False, compare=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Graded:
+    def of(cls, given: Mapping[str, Any], *, tossed: bool) -> Graded:
         """As the arguments of a public function say."""
-        return cls(
-            seed_of(given.get("seed")),
-            judge_name(given.get("graded_by")),
-            scale_of(given.get("quality_scale")),
-            "row_ids" if given.get("row_ids") is not None else "places",
-            fresh=given.get("seed") is None,
-        )
+        own = cls(judge_name(given.get("graded_by")), scale_of(given.get("quality_scale")))
+        if not tossed:
+            return own
+        if own.declared:
+            raise InvalidTypeError(
+                f"quality_scale={given['quality_scale']!r} lists grades, and these are tossed for: "
+                "pass the worst and the best."
+            )
+        ids: Ids = "places" if given.get("row_ids") is None else "row_ids"
+        fresh = given.get("seed") is None
+        return replace(own, seed=seed_of(given.get("seed")), ids=ids, fresh=fresh)
+
+    @property
+    def declared(self) -> bool:
+        """Whether the scale lists all grades."""
+        return len(self.scale) > 2
+
+    def steps(self, fine: int) -> int:
+        """The number of the best level: that of the last grade, or `fine` if none are declared."""
+        return len(self.scale) - 1 if self.declared else fine
 
     def quality(self, grades: NDArray[Any], name: str, start: int = 0) -> Floats:
         """Grades as qualities from 0 to 1, NaN where one is missing."""
-        worst, best = self.scale
+        worst, best = self.scale[0], self.scale[-1]
         found = np.asarray(grades, dtype=np.float64)
         bad = np.flatnonzero((found < worst) | (found > best))
         if bad.size:
             raise self.beyond(f"{name}[{start + bad[0]}] is {found[bad[0]]!s}", bad.size)
-        return np.asarray((found - worst) / (best - worst))
+        quality = np.asarray((found - worst) / (best - worst))
+        if self.declared:
+            places = quality * self.steps(0)
+            strange = np.flatnonzero(np.abs(places - np.rint(places)) > NEAR)
+            if strange.size:
+                where = f"{name}[{start + strange[0]}] is {found[strange[0]]!s}"
+                raise self.undeclared(where, strange.size)
+        return quality
+
+    def levels(self, quality: NDArray[np.float64], fine: int) -> Integers:
+        """The level of each quality: its own where grades are declared, else the one below it."""
+        places = quality * self.steps(fine)
+        return (np.rint(places) if self.declared else np.floor(places)).astype(np.int64)
 
     def beyond(self, said: str, values: int) -> InvalidValueError:
         """The error for so many grades beyond the scale, after what is said of one of them."""
-        worst, best = self.scale
         return InvalidValueError(
-            f"{said} ({values} such values): expected grades from {worst:g} to {best:g}. If they "
-            "go from 1 to 5, pass quality_scale=(1, 5) (--quality-scale 1,5)."
+            f"{said} ({values} such values): expected grades from {self.scale[0]:g} to "
+            f"{self.scale[-1]:g}. If they go from 1 to 5, pass quality_scale=(1, 5) "
+            "(--quality-scale 1,5)."
+        )
+
+    def undeclared(self, said: str, values: int) -> InvalidValueError:
+        """The error for so many grades that the scale does not list, after one of them."""
+        listed = ", ".join(f"{grade:g}" for grade in self.scale[:12])
+        return InvalidValueError(
+            f"{said} ({values} such values), and quality_scale lists other grades: {listed}. For "
+            "grades between them pass the worst and the best alone."
         )
 
     @property
@@ -215,8 +257,8 @@ def require_adding(one: Graded | None, other: Graded | None) -> None:
     if one is None or other is None or one.way != other.way:
         raise InvalidValueError(
             f"Outcomes that were graded in different ways do not add: {described(one)} and "
-            f"{described(other)}. Count all of them with one judge, one scale and one seed: "
-            "tallies that were counted apart have seeds of their own, unless both were passed one."
+            f"{described(other)}. Count all of them with one judge and one scale; where "
+            "coins are tossed, with one seed."
         )
     if "places" in (one.ids, other.ids):
         raise InvalidValueError(
@@ -231,7 +273,8 @@ def described(graded: Graded | None) -> str:
     if graded is None:
         return "outcomes that were not graded"
     by = "" if graded.by is None else f" by {graded.by}"
-    return f"graded{by} from {graded.scale[0]:g} to {graded.scale[1]:g} with seed {graded.seed}"
+    tossed = "" if graded.seed is None else f" with seed {graded.seed}"
+    return f"graded{by} from {graded.scale[0]:g} to {graded.scale[-1]:g}{tossed}"
 
 
 def judge_name(by: Any) -> str | None:
@@ -247,22 +290,32 @@ def judge_name(by: Any) -> str | None:
     return text
 
 
-def scale_of(scale: Any) -> tuple[float, float]:
-    """The worst and the best grade: 0 and 1 if nothing is said."""
+def scale_of(scale: Any) -> tuple[float, ...]:
+    """The worst and the best grade, or all that are declared: 0 and 1 if nothing is said."""
     if scale is None:
         return 0.0, 1.0
-    if isinstance(scale, (str, bytes)) or np.shape(scale) != (2,):
+    shape = () if isinstance(scale, (str, bytes)) else np.shape(scale)
+    if len(shape) != 1 or not 2 <= len(scale) <= _MOST_GRADES:
         raise InvalidTypeError(
             f"quality_scale={scale!r} is not a scale: expected the worst and the best grade, such "
-            "as (1, 5)."
+            "as (1, 5); or all that there are, (1, 2, 3, 4, 5)."
         )
-    worst, best = (real_number(end, "quality_scale", "a grade") for end in scale)
-    if not -np.inf < worst < best < np.inf:
+    grades = tuple(real_number(grade, "quality_scale", "a grade") for grade in scale)
+    if not is_scale(grades):
         raise InvalidValueError(
-            f"quality_scale={scale!r} does not rise: expected the worst grade and then the best, "
-            "such as (1, 5). If 1 is the best grade, pass the grades negated."
+            f"quality_scale={scale!r} does not rise in equal steps: expected the worst grade first "
+            "and the best last, such as (1, 5) or (1, 2, 3, 4, 5). If 1 is the best grade, pass "
+            "the grades negated."
         )
-    return worst, best
+    return grades
+
+
+def is_scale(grades: Sequence[float]) -> bool:
+    """Whether grades rise from a worst to a best one in equal steps."""
+    if not 2 <= len(grades) <= _MOST_GRADES or not -inf < grades[0] < grades[-1] < inf:
+        return False
+    step = (grades[-1] - grades[0]) / (len(grades) - 1)
+    return all(abs(b - a - step) <= NEAR * step for a, b in pairwise(grades))
 
 
 def coins(seed: int, names: Iterable[str]) -> Floats:
@@ -290,23 +343,20 @@ def name_in_cluster(cluster: str, row: str) -> str:
 
 def graded_to_dict(graded: Graded) -> dict[str, Json]:
     """As documents hold it."""
-    return {
-        "seed": seed_to_json(graded.seed),
-        "by": graded.by,
-        "scale": list(graded.scale),
-        "ids": graded.ids,
-    }
+    tossed = {} if graded.seed is None else {"seed": seed_to_json(graded.seed), "ids": graded.ids}
+    return {"by": graded.by, "scale": list(graded.scale), **tossed}
 
 
 def graded_from(part: Reader) -> Graded:
     """What a document says of how outcomes were graded."""
-    worst, best = (*part.numbers("scale"), nan, nan)[:2]
+    scale = part.numbers("scale")
     by = None if part.raw("by") is None else part.text("by")
-    fits = len(part.numbers("scale")) == 2 and -inf < worst < best < inf
     named = by is None or (0 < len(by) <= LONGEST_JUDGE and by == by.strip() and by.isprintable())
-    if not fits or not named:
+    if not is_scale(scale) or not named:
         raise CertificateError(f"{part.place('scale' if named else 'by')} has an impossible value.")
-    return Graded(seed_from(part), by, (worst, best), part.choice("ids", get_args(Ids)))
+    if not part.has("seed"):
+        return Graded(by, tuple(scale))
+    return Graded(by, tuple(scale), seed_from(part), part.choice("ids", get_args(Ids)))
 
 
 class Coins:
@@ -318,7 +368,7 @@ class Coins:
 
     def tossed(self, rows: Rows) -> Rows:
         """The rows, with a coin for each."""
-        toss = coins(self._graded.seed, self._names(rows))
+        toss = coins(self._graded.seed or 0, self._names(rows))
         self._rows += len(rows)
         slots = {**rows.slots, COIN: Slot("number", COIN)}
         return replace(rows, slots=slots, columns={**rows.columns, COIN: toss})
@@ -342,17 +392,13 @@ def coin_slots(slots: Mapping[str, Slot]) -> dict[str, Slot]:
     return {name: slots[name] for name in _NAMED_BY if name in slots}
 
 
-def right_by_quality(rows: Rows, slot: str, graded: Graded) -> NDArray[Any]:
-    """Whether the coin of each row says that its answer is right, 1 or 0; its quality, where no
-    coin was tossed.
-    """
+def graded_quality(rows: Rows, slot: str, graded: Graded) -> Floats:
+    """The quality of each row's answer; no grade may be missing."""
     quality = graded.quality(rows.numbers(slot), rows.name(slot), rows.start)
     missing = np.flatnonzero(np.isnan(quality))
     if missing.size:
         raise not_graded(f"{rows.name(slot)}[{rows.start + missing[0]}] is missing", missing.size)
-    if COIN not in rows.slots:
-        return quality
-    return (rows.numbers(COIN) >= 1.0 - quality).astype(np.int64)
+    return quality
 
 
 def not_graded(said: str, rows: int) -> InvalidValueError:

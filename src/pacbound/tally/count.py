@@ -130,7 +130,8 @@ class Counting:
         self._kept = kept
         self._came: ReturnedLabels | None = None
         self._digest = None if kept is None else _digest_of(question)
-        self._coins = None if question.graded is None else Coins(question.graded)
+        tossed = question.graded is not None and question.graded.seed is not None
+        self._coins = Coins(question.graded) if tossed and question.graded else None
         self._progress = progress
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
@@ -468,9 +469,13 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
                 "out."
             )
         return question
+    if question.levels:
+        return question.counting_grades(Graded.of(options, tossed=False))
     by = coin_slots(draw_slots(options_about("draw", options), columns=columns))
     slots, inside = {**question.slots, **by}, question.counts_inside
-    own = replace(question, slots=slots, graded=Graded.of(options), counts_inside=False)
+    own = replace(
+        question, slots=slots, graded=Graded.of(options, tossed=True), counts_inside=False
+    )
     return replace(own, tosses_inside=inside)
 
 
@@ -845,7 +850,8 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
 
     question, draw = counting.question, counting.draw
     slots = {**question.slots, **draw.slots}
-    by_place = (draw.chooses or question.graded is not None) and draw.goes_by_place
+    tossed = question.graded is not None and question.graded.seed is not None
+    by_place = (draw.chooses or tossed) and draw.goes_by_place
     if joined is None:
         return whole_columns(native, slots, in_order=by_place)
     stored = column_names(native)

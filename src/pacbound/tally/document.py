@@ -230,10 +230,14 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
     said = f"is for {documents.shown(kind)} with scope {documents.shown(scope)}"
     _require(known, f"{said}, which is not a question")
     layout = Layout(fields["grid"], scope, fields["cells"].shape[1], fields["outcomes"])
-    wrong = QUESTIONS[kind].check_layout(layout)
-    _require(wrong is None, f"has {wrong}, which no {kind} has")
+    question = QUESTIONS[kind]
     graded = fields["graded"] is not None
-    fits = QUESTIONS[kind].tosses if graded else True
+    fits = not graded or (question.tosses and question.levels == 0) == (
+        fields["graded"].seed is not None
+    )
+    _require(fits and (not graded or question.tosses), "has grades that no question has")
+    wrong = question.counting_grades(fields["graded"]).check_layout(layout)
+    _require(wrong is None, f"has {wrong}, which no {kind} has")
     if kind == CASCADE.kind:
         fits = graded == (layout.outcomes == graded_outcomes_of(layout.scores))
     _require(fits, "has outcomes that do not fit how it says they were graded")

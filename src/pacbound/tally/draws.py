@@ -319,7 +319,7 @@ class Draw:
         asked = options_about("draw", given)
         _require_drawable(question, asked)
         ways: list[By] = [by for by in CHOOSING if by in asked]
-        if question.graded is not None and not ways:
+        if question.graded is not None and question.graded.seed is not None and not ways:
             # The key of the coins alone.
             asked.pop("seed", None)
         if not ways and asked.keys() == {"row_ids"}:
@@ -346,7 +346,8 @@ class Draw:
         slots, bound = draw_slots(asked, columns=columns), _bound(by, asked)
         # Rows are drawn and tossed for by one seed.
         coins, fresh = question.graded, asked.get("seed") is None
-        seed = seed_of(asked.get("seed")) if coins is None else coins.seed
+        tossed = None if coins is None else coins.seed
+        seed = seed_of(asked.get("seed")) if tossed is None else tossed
         draw = cls(by, slots, seed, bound, fresh)
         return draw._for(question) if by == "clusters" else draw
 

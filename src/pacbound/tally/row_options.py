@@ -160,7 +160,8 @@ class RowOptions(TypedDict, total=False):
     quality_scale: Annotated[
         Any,
         Row(
-            "The worst and the best grade of quality: 1,5 for grades from 1 to 5; 0,1 if left out.",
+            "The worst and the best grade of quality, 1,5; or all that there are, 1,2,3,4,5. 0,1 "
+            "if left out.",
             "grading",
             option=str,
         ),

@@ -305,6 +305,8 @@ class Tally:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        if self.graded is not None and self.graded.seed is None:
+            return f"Tally({self.kind}, {self.rows:,} graded rows in {len(self.cells):,} cells)"
         seen = ", ".join(f"{count:,} {name}" for name, count in self.totals.items())
         return f"Tally({self.kind}, {self.rows:,} rows in {len(self.cells):,} cells: {seen})"
 

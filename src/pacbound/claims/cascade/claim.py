@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.assumptions import BY_COINS
 from pacbound.claims.cascade import next_labels, words
 from pacbound.claims.cascade.certificate import (
     CascadeCertificate,
@@ -188,6 +189,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
     )
     procedures: Mapping[str, CascadeProcedure] = _procedures()
     may_assume = (
+        BY_COINS,
         "differ-beforehand",
         *(one for shared in (None, "common", "own") for one in _certified("differ", shared)),
     )
@@ -507,7 +509,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
                 "out."
             )
         asked = self.asked_text(certificate.values)
-        seeds = (each.seed for each in (certificate.draw, certificate.graded) if each)
+        seeds = (one.seed for one in (certificate.draw, certificate.graded) if one and one.seed)
         given = {**columns, **rows, "seed": next(seeds, None)}
         if given.get("answers") is not None:
             given["answers"] = returned(given["answers"], asked)

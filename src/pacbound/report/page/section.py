@@ -187,7 +187,8 @@ def _seeds(certificate: Certificate) -> list[tuple[str, str]]:
     """What was drawn or tossed by which seed."""
     drawn, graded = certificate.draw, certificate.graded
     found = [] if drawn is None or drawn.seed is None else [("Seed of the draw", f"{drawn.seed}")]
-    return found + ([] if graded is None else [("Seed of the coins", f"{graded.seed}")])
+    tossed = graded is not None and graded.seed is not None
+    return found + ([("Seed of the coins", f"{graded.seed}")] if tossed and graded else [])
 
 
 def _origin(entry: Entry, certificate: Certificate) -> list[tuple[str, str]]:

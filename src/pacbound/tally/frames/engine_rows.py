@@ -21,7 +21,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import grade_hint, is_missing
 from pacbound.tally.classes import Class, ClassRule, Evidence
-from pacbound.tally.coins import Graded, not_preferred
+from pacbound.tally.coins import NEAR, Graded, not_preferred
 from pacbound.tally.columns import (
     ROUNDING,
     Integers,
@@ -448,12 +448,12 @@ class EngineRows:
 
     def quality(self, slot: str, graded: Graded) -> nw.Expr:
         """A column of grades as qualities from 0 to 1, null where one is missing."""
-        value, (worst, best) = self.number(slot), graded.scale
+        value, worst, best = self.number(slot), graded.scale[0], graded.scale[-1]
         return nw.when(is_number(value)).then(unscaled(value - worst, best - worst))
 
     def refuse_beyond(self, slots: Sequence[str], graded: Graded) -> None:
         """Refuse grades beyond the scale; one look at all columns."""
-        worst, best = graded.scale
+        worst, best = graded.scale[0], graded.scale[-1]
         grades = {slot: self.number(slot) for slot in slots}
         # Of the grades themselves: a little above the best one, a quality may be rounded to 1.
         beyond = {
@@ -486,13 +486,20 @@ class EngineRows:
         loses = nw.when(tossed < -difference).then(nw.lit(-1)).otherwise(nw.lit(0))
         return nw.when(tossed < difference).then(nw.lit(1)).otherwise(loses)
 
-    def right_by_quality(self, slot: str, coin: str, graded: Graded) -> nw.Expr:
-        """1 where the coin of a row says that its answer is right, 0 where it does not, -1 where
-        there is no grade.
-        """
-        quality, tossed = self.quality(slot, graded), nw.col(self._columns[coin])
-        right = one_where(tossed >= 1.0 - quality)
-        return nw.when(is_number(quality)).then(right).otherwise(nw.lit(-1))
+    def level(self, slot: str, graded: Graded, fine: int) -> nw.Expr:
+        """The level of each grade, -1 where there is none."""
+        quality = self.quality(slot, graded)
+        places = quality * graded.steps(fine)
+        if not graded.declared:
+            return nw.when(is_number(quality)).then(places.floor()).otherwise(nw.lit(-1.0))
+        near = (places + 0.5).floor()
+        strange = is_number(quality) & ((places - near).abs() > NEAR)
+        found = counted(self.frame, {"strange": one_where(strange)})
+        values = found.rows_where(found.numbers("strange") == 1)
+        if values:
+            example = extreme(self.frame, self.number(slot), strange, greatest=True)
+            raise graded.undeclared(f"{self.name(slot)} holds {example}", values)
+        return nw.when(is_number(quality)).then(near).otherwise(nw.lit(-1.0))
 
     def preferred(self, slot: str, known: Mapping[str, float]) -> nw.Expr:
         """The quality that the preferred model of each row stands for, by its name; null where

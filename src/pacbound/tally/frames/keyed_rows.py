@@ -546,7 +546,7 @@ def drawn_inside(
 def with_coins(native: Any, question: Question) -> tuple[Any, Question]:
     """The frame with a coin for each row, and the question about it."""
     rows = KeyedRows(native, stored(question.slots), ClassRule())
-    seed = 0 if question.graded is None else question.graded.seed
+    seed = 0 if question.graded is None else question.graded.seed or 0
     within = rows.named.get("clusters")
     tossed = with_uniform(rows.frame, Hashed(seed, "coin", _ROW, within))
     slots = {**question.slots, COIN: Slot("number", _COIN)}

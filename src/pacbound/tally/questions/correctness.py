@@ -1,8 +1,8 @@
 """Whether predictions are right: calibration and abstention, which ask about one answer per row.
 
 A row brings a confidence, and says whether the prediction was right: as a truth value, `correct`,
-as the predicted and the true class, `prediction` and `label`, or as a `quality` from 0 to 1, which
-a coin makes right or wrong (`pacbound.tally.coins`). A calibration counts by bins of the
+as the predicted and the true class, `prediction` and `label`, or as a `quality` from 0 to 1, whose
+level is the outcome then. A calibration counts by bins of the
 confidence, and an abstention by the fine cells that thresholds are taken from.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.coins import COIN, Graded, not_graded, right_by_quality
+from pacbound.tally.coins import Graded, graded_quality, not_graded
 from pacbound.tally.columns import QUALITY, Array, Integers, Rows, Slot, as_score_column
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
@@ -54,11 +54,21 @@ class Correctness(Question):
         """The cell of each row's confidence, and whether the prediction was right."""
         scores = rows.scores("confidence")
         if QUALITY in rows.slots:
-            right = right_by_quality(rows, QUALITY, self.graded or Graded())
+            right = self._levels(rows)
         else:
             right = _right_rows(rows, vocabulary, evidence)
         judged = Judged(len(rows), self.grid.cells(scores)[:, None], right, told=(scores, right))
         return self._in_groups(rows, judged)
+
+    def _levels(self, rows: Rows) -> Array:
+        """The level of each row's grade; its quality, where the outcomes are no levels."""
+        graded = self.graded or Graded()
+        quality = graded_quality(rows, QUALITY, graded)
+        return graded.levels(quality, self.levels) if self._counts_levels else quality
+
+    @property
+    def _counts_levels(self) -> bool:
+        return self.graded is not None and len(self.outcomes) == self.graded.steps(self.levels) + 1
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -137,8 +147,8 @@ class Correctness(Question):
         if QUALITY in self.slots:
             graded = self.graded or Graded()
             rows.refuse_beyond([QUALITY], graded)
-            key = rows.right_by_quality(QUALITY, COIN, graded)
-            counts = rows.count({**keys, "right": key})
+            key = rows.level(QUALITY, graded, self.levels)
+            counts = rows.count({**keys, "right": key}, outcomes=len(self.outcomes))
             right = counts.numbers("right").astype(np.int64)
             if (right < 0).any():
                 missing = counts.rows_where(right < 0)
@@ -226,6 +236,7 @@ CALIBRATION = Correctness(
     scopes=("top", "groups", "overlapping-groups", "per-class", "all-labels"),
     options=("n_bins", "edges"),
     tosses=True,
+    levels=256,
 )
 ABSTENTION = Correctness(
     kind="abstention",
@@ -237,5 +248,6 @@ ABSTENTION = Correctness(
     outcomes=CALIBRATION.outcomes,
     labelled_by=CALIBRATION.labelled_by,
     tosses=True,
+    levels=64,
     scopes=("top", "groups"),
 )

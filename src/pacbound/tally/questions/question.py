@@ -219,11 +219,14 @@ class Question(ABC):
     members : tuple of str
         The names of groups that overlap, without that of everyone.
     tosses : bool
-        Whether answers may be graded, and a coin then makes them right or wrong.
+        Whether answers may be graded.
     tosses_inside : bool
         Whether graded rows can be judged inside an engine that tosses their coins.
+    levels : int
+        The number of the best level that grades are counted on where none are declared; 0 where
+        coins are tossed.
     graded : Graded or None
-        How outcomes are graded and tossed by coins; None where they are right or wrong.
+        How outcomes are graded; None where they are right or wrong.
 
     Examples
     --------
@@ -257,6 +260,7 @@ class Question(ABC):
     members: tuple[str, ...] = ()
     tosses: bool = False
     tosses_inside: bool = False
+    levels: int = 0
     graded: Graded | None = None
 
     @property
@@ -265,6 +269,13 @@ class Question(ABC):
         right.
         """
         return self.tosses and any(key.startswith(GRADED_SLOTS) for key in self.slots)
+
+    def counting_grades(self, graded: Graded | None) -> Self:
+        """The same question, where the outcome of a row is the level of its grade."""
+        if graded is None or not self.levels:
+            return replace(self, graded=graded)
+        names = tuple(map(str, range(graded.steps(self.levels) + 1)))
+        return replace(self, graded=graded, outcomes=names)
 
     @property
     def outcomes_of_a_row(self) -> tuple[str, ...]:
