@@ -90,11 +90,10 @@ def report(made: Any) -> bytes:
 
 def drawn(made: Any) -> bytes:
     """The first figure of a certificate; of a bundle, that of its first claim."""
-    from pacbound.report.with_matplotlib import draw  # noqa: PLC0415
+    from pacbound.report import plot  # noqa: PLC0415
 
     parts = list(made.inside.values()) or [made]
     figures = [figure for part in parts for figure in list(part.figures())[:1]]
     picture = BytesIO()
-    figure = draw(figures[0])[0].figure
-    figure.savefig(picture, format="svg", bbox_inches="tight")
+    plot(figures[0]).savefig(picture, format="svg", bbox_inches="tight")
     return picture.getvalue()

@@ -35,7 +35,7 @@ from pacbound.baselines import HistogramBinning
 from pacbound.calibration.reliability import induced_reliability, reliability
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.data import fashion_mnist
-from pacbound.report import ReliabilityDisplay
+from pacbound.report import plot
 
 Array = NDArray[Any]
 
@@ -311,7 +311,7 @@ def drawn(split: Held, name: str) -> Figure:
     parts: Any = figure.subfigures(down, across, squeeze=False)
     for part, (title, bins) in zip(parts.ravel(), panels.items(), strict=True):
         part.suptitle(f"{name}: {title}", x=0.02, ha="left", weight="bold")
-        ReliabilityDisplay.from_bins(bins, ax=part.add_subplot())
+        plot(bins, ax=part.add_subplot())
     return figure
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pacbound.report.palette import CERTIFIED, GRID, IDEAL, OBSERVED, ROWS, UNKNOWN
+from pacbound.figures.palette import CERTIFIED, GRID, IDEAL, OBSERVED, ROWS, UNKNOWN
 
 # Green: a third thing that is certified; where a robot should go.
 BAND = GOAL = "#009E73"

@@ -1,7 +1,7 @@
 """A figure as data: panels one above the other over one horizontal axis, and marks on them.
 
-It knows no colour, no pixel and no file. `pacbound.report` draws it as SVG on the page and by
-matplotlib, and both show the same marks.
+It knows no colour, no pixel and no file. `pacbound.report` draws it as SVG on the page,
+`pacbound.figures.with_matplotlib` on axes, and both show the same marks.
 
 What a mark means is its `look`:
 
@@ -16,8 +16,8 @@ What a mark means is its `look`:
 | `alarm` | an alarm of a monitor |
 
 A certified mark is never drawn as a stronger claim than it is. `Boxes` and `Band` say
-where a true rate lies, so renderers round their ends outwards; `Range` says where the claim holds,
-so its ends are rounded inwards. NaN is a gap: no line is drawn where no rows are left.
+where a true rate lies, so renderers round their ends outwards. NaN is a gap: no line is
+drawn where no rows are left.
 """
 
 from __future__ import annotations
@@ -177,13 +177,12 @@ class _Numbered:
 
 @dataclass(frozen=True, eq=False)
 class Line(_Numbered):
-    """A line through points. A NaN is a gap. `series` tells apart several lines of one look."""
+    """A line through points. A NaN is a gap."""
 
     x: Numbers
     y: Numbers
     look: Look
     name: str = ""
-    series: int = 0
 
     def corners(self) -> tuple[Floats, Floats]:
         """The points of the line as it is drawn."""
@@ -204,7 +203,6 @@ class Steps(_Numbered):
     look: Look
     name: str = ""
     holds: Literal["up to", "from"] = "up to"
-    series: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -302,16 +300,6 @@ class Upright:
 
 
 @dataclass(frozen=True)
-class Range:
-    """A stretch of the horizontal axis, as high as the panel: the thresholds that are certified."""
-
-    low: float
-    high: float
-    look: Look
-    name: str = ""
-
-
-@dataclass(frozen=True)
 class Note:
     """A few letters above a place, or below it."""
 
@@ -323,7 +311,7 @@ class Note:
     name: str = ""
 
 
-Mark = Line | Steps | Flats | Bars | Boxes | Band | Dots | Level | Upright | Range | Note
+Mark = Line | Steps | Flats | Bars | Boxes | Band | Dots | Level | Upright | Note
 
 
 @dataclass(frozen=True)

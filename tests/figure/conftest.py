@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from pacbound.figures.thresholds import (
     share_by_threshold,
 )
 from pacbound.figures.walk import ExitWalk, loss_along_walk
+from pacbound.monitor import Monitor
 from pacbound.planning import PilotPlan
 from pacbound.planning.plan import PlanPoint
 from pacbound.report.evidence import evidence_over_time
@@ -52,8 +55,18 @@ def walk(models: int, steps: int, certified_at: int | None = None) -> Figure:
     return loss_along_walk(done, asked=Named(0.02, "xi = 0.02"), certified_at=certified_at)
 
 
-def evidence(labels: Any, found: Any, **options: Any) -> Figure:
-    return evidence_over_time(labels, found, title="Evidence over time", **options)
+def evidence(labels: Any, found: Any, *, limit: float, alarms: Sequence[int] = ()) -> Figure:
+    """The evidence of a monitor that has seen no more than this."""
+    watched = SimpleNamespace(
+        labels=labels[-1],
+        history=(labels, found),
+        limit=limit,
+        alarms=[SimpleNamespace(label=label) for label in alarms],
+        false_alarms="ever",
+        delta=0.001,
+        certificate=SimpleNamespace(kind="shield"),
+    )
+    return evidence_over_time(cast("Monitor", watched))
 
 
 def forecast(*points: tuple[float, ...], goal: float | None = None) -> Figure:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.figure.conftest import SHAPES, shares
 
-from pacbound.figure import Boxes, Dots, Figure, Level, Line, Range, Steps, Upright
+from pacbound.figure import Boxes, Dots, Figure, Level, Line, Steps, Upright
 
 REFUSED = [name for name in SHAPES if "refused" in name or "no positives" in name]
 
@@ -16,8 +16,8 @@ def _marks(figure: Figure, kind: type) -> list[object]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_has_no_certified_threshold_dot_or_range(name: str) -> None:
-    marks = [mark for kind in (Upright, Dots, Range) for mark in _marks(SHAPES[name], kind)]
+def test_a_refusal_has_no_certified_threshold_or_dot(name: str) -> None:
+    marks = [mark for kind in (Upright, Dots) for mark in _marks(SHAPES[name], kind)]
     assert not [mark for mark in marks if mark.look == "certified"]  # type: ignore[attr-defined]
 
 
@@ -60,8 +60,6 @@ def test_certified_marks_lie_within_their_axes(name: str) -> None:
                     assert panel.y.low <= mark.y <= panel.y.high
                 case Upright():
                     assert figure.x.low <= mark.x <= figure.x.high
-                case Range():
-                    assert figure.x.low <= mark.low <= mark.high <= figure.x.high
                 case Dots() | Line():
                     inside = (mark.y >= panel.y.low) & (mark.y <= panel.y.high)
                     assert (inside | np.isnan(mark.y)).all()

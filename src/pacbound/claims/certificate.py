@@ -45,6 +45,9 @@ from pacbound.tally.questions import with_article
 from pacbound.tally.row_rules import RowRule
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
     from pacbound.claims.claim import Claim
 
 FORMAT = "pacbound-certificate"
@@ -59,6 +62,9 @@ MOST_WORK = 3.0
 # The reasons of a refusal are computed for a certificate that was read, if that takes no longer:
 # about three seconds.
 EXPLAINED_WORK = 0.3
+
+# Groups that a message lists.
+_MOST_NAMED = 10
 
 _PARTS = {
     *("format", "schema", "claim", "claim_digest", "counts_digest", "provenance"),
@@ -262,6 +268,81 @@ class Certificate:
     def figures(self) -> Iterable[Figure]:
         """What is claimed, in pictures."""
         return self.by.figures(self)
+
+    def figure(self, group: str | float | None = None) -> Figure:
+        """The figure of the certificate, or of one group of it, as data.
+
+        `figure.panels` hold the marks, `figure.table()` the numbers in words.
+
+        Parameters
+        ----------
+        group
+            The name of the group, if the certificate is for groups.
+
+        Returns
+        -------
+        Figure
+            What `plot` draws.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such group, or nothing to draw.
+        CertificateError
+            If the certificate was changed after it was made.
+        """
+        self.require_intact()
+        tables = self.values.get("tables", [{"group": None}])
+        names = [None if table["group"] is None else str(table["group"]) for table in tables]
+        name = None if group is None else str(group)
+        if name not in names:
+            raise InvalidValueError(f"group={name!r}{_no_group(names)}")
+        found = list(self.figures())
+        if len(found) < len(names):  # no telling whose is missing
+            of = " Plot one of those in `inside`." if self.inside else ""
+            raise InvalidValueError(f"This certificate has no figure of its own.{of}")
+        chosen = found[names.index(name)]
+        return replace(chosen, title=f"{chosen.title} (n = {self.n:,}, delta = {self.delta:g})")
+
+    def plot(self, *, group: str | float | None = None, ax: Axes | None = None) -> Canvas:
+        """Draw the certificate, or one group of it, by matplotlib.
+
+        Blue is what is certified; vermilion is what was seen in the rows that certified, and has
+        no guarantee.
+
+        Parameters
+        ----------
+        group
+            The name of the group to draw, if the certificate is for groups.
+        ax
+            The axes whose place the figure takes; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Figure
+            Save it by `.savefig(path)`. pyplot does not know a new one; in a notebook it shows
+            itself.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such group, or nothing to draw.
+        InvalidTypeError
+            If `ax` is not axes.
+        CertificateError
+            If the certificate was changed after it was made.
+        MissingDependencyError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.7, 0.9] * 50, [False, True] * 50, delta=0.05, n_bins=5)
+        >>> certificate.plot().savefig("reliability.png")
+        """
+        from pacbound.figures.with_matplotlib import plot  # noqa: PLC0415 - only to draw
+
+        return plot(self.figure(group), ax)
 
     def recomputed(self) -> Self:
         """The certificate that the counts in this one imply."""
@@ -752,6 +833,13 @@ class Certificate:
             f"<div>{changed}{''.join(f'<p>{escape(line)}</p>' for line in words)}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+
+
+def _no_group(names: Sequence[str | None]) -> str:
+    if None in names:
+        return ", but this certificate has no groups: leave it out."
+    shown = ", ".join(map(repr, names[:_MOST_NAMED])) + (", …" if len(names) > _MOST_NAMED else "")
+    return f" is not a group of this certificate: it has {shown}. Pass one of them."
 
 
 class ReadOnly(dict[str, Any]):

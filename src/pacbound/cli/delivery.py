@@ -147,7 +147,10 @@ def require_drawable(figure: Path | None) -> None:
         )
 
 
-def draw(display: Any, figure: Path) -> None:
-    """Draw what is displayed into a file."""
+def draw(shown: Any, figure: Path) -> None:
+    """Draw what has a figure into a file."""
+    from pacbound.report import plot  # noqa: PLC0415 - nothing else here needs it
+
+    canvas = plot(shown)
     with atomic_file(figure) as file:
-        display.figure_.savefig(file, dpi=150, format=figure.suffix[1:].lower())
+        canvas.savefig(file, dpi=150, format=figure.suffix[1:].lower())

@@ -130,9 +130,7 @@ def monitor(
         if STANDARD_INPUT not in files:
             save()
     if figure is not None:
-        from pacbound.report import EvidenceDisplay  # noqa: PLC0415 - matplotlib is optional
-
-        draw(EvidenceDisplay.from_monitor(watching), figure)
+        draw(watching, figure)
     if as_json:
         print_json(_document(watching, found, state))
     else:

@@ -93,9 +93,9 @@ def looks(
     planned = planned_looks(xi, delta=delta, looks=whole_numbers(looks, "--looks"))
     truth = planned.xi / 2.0 if expected is None else expected
     if figure is not None:
-        from pacbound.report import LooksDisplay  # noqa: PLC0415
+        from pacbound.report.plans import errors_by_look  # noqa: PLC0415
 
-        draw(LooksDisplay.from_plan(planned, rate=truth), figure)
+        draw(errors_by_look(planned, truth), figure)
     if as_json:
         print_json(
             {
@@ -263,9 +263,7 @@ def _fitting(named: Mapping[str, str]) -> Iterator[tuple[Any, Any]]:
 def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
     code = decided(REFUSED if found.needed is None and found.aims else 0)
     if figure is not None:
-        from pacbound.report import PlanDisplay  # noqa: PLC0415
-
-        draw(PlanDisplay.from_plan(found), figure)
+        draw(found, figure)
     if as_json:
         print_json({"figure": text_of(figure), **found.to_dict()})
     else:

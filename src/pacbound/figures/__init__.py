@@ -1,6 +1,7 @@
 """Figures from plain numbers, one function for each shape of picture.
 
 Claims call them. They know no certificate: numbers and words in, a `pacbound.figure.Figure` out.
+`with_matplotlib` draws it.
 
 | file | draws |
 |---|---|

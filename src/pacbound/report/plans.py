@@ -1,8 +1,8 @@
-"""Displays of plans: what each planned look may show, and what a larger sample would give."""
+"""Figures of plans: what each planned look may show, and what a larger sample would give."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -20,122 +20,12 @@ from pacbound.figure import (
     Upright,
 )
 from pacbound.planning import PilotPlan
-from pacbound.report.with_matplotlib import Display
 from pacbound.stats.looks import PlannedLooks
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Of so many looks the numbers of errors stand beside their points.
 _MOST_NAMED: Final = 15
 # The ends of an axis of chances: dots at 0 and 1 are seen whole.
 _CHANCE: Final = (-0.08, 1.08)
-
-
-class LooksDisplay(Display):
-    """Planned looks: the largest share of errors with which each passes, below the rate claimed.
-
-    A look that fails even without errors has no point. The panel below shows, if the true rate
-    is `rate`, the chance that some look up to this one has passed; that part is not guaranteed.
-
-    `plot` sets `axes_`, `ax_` and `figure_`; save the figure with `display.figure_.savefig(path)`.
-    In a notebook the display shows itself.
-
-    Parameters
-    ----------
-    figure
-        What is shown; `from_plan` makes it.
-
-    Examples
-    --------
-    >>> from pacbound import planned_looks
-    >>> plan = planned_looks(0.02, delta=0.01, looks=range(240, 2401, 240))
-    >>> LooksDisplay.from_plan(plan).figure_.savefig("looks.png")
-    """
-
-    @classmethod
-    def from_plan(
-        cls, plan: PlannedLooks, *, rate: float | None = None, ax: Axes | None = None
-    ) -> Self:
-        """Draw planned looks.
-
-        Parameters
-        ----------
-        plan
-            What `planned_looks` gave.
-        rate
-            The true rate of errors for the panel; half of the rate claimed if left out.
-        ax
-            The axes to draw on; by default those of a new figure.
-
-        Returns
-        -------
-        LooksDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        InvalidValueError
-            If `rate` is not a rate.
-
-        Examples
-        --------
-        >>> from pacbound import planned_looks
-        >>> plan = planned_looks(0.02, delta=0.01, looks=[100, 1000, 2000])
-        >>> LooksDisplay.from_plan(plan, rate=0.01).figure.table().rows
-        [['100', 'cannot pass', '0.0000'], ['1,000', '9', '0.4573'], ['2,000', '24', '0.8552']]
-        """
-        return cls(errors_by_look(plan, plan.xi / 2 if rate is None else rate)).plot(ax)
-
-
-class PlanDisplay(Display):
-    """A plan from a pilot: what is likely to be gained by more rows; an estimate throughout.
-
-    The line is the average over the draws, the band holds the middle eight tenths of them. A dotted
-    line is the goal, and an upright one the size that was found to be enough. The panel below shows
-    the share of the draws that were certified and met the goal.
-
-    `plot` sets `axes_`, `ax_` and `figure_`; save the figure with `display.figure_.savefig(path)`.
-    In a notebook the display shows itself.
-
-    Parameters
-    ----------
-    figure
-        What is shown; `from_plan` makes it.
-
-    Examples
-    --------
-    >>> from pacbound import Tally, plan_from_pilot
-    >>> pilot = Tally.count("calibration", [0.6, 0.9] * 50, [0, 1] * 50)
-    >>> plan = plan_from_pilot(pilot, delta=0.05, sizes=[100, 1000], goal=0.1)
-    >>> PlanDisplay.from_plan(plan).figure_.savefig("plan.png")
-    """
-
-    @classmethod
-    def from_plan(cls, plan: PilotPlan, *, ax: Axes | None = None) -> Self:
-        """Draw a plan.
-
-        Parameters
-        ----------
-        plan
-            What `plan_from_pilot` gave.
-        ax
-            The axes to draw on; by default those of a new figure.
-
-        Returns
-        -------
-        PlanDisplay
-            The display, drawn.
-
-        Examples
-        --------
-        >>> from pacbound import Tally, plan_from_pilot
-        >>> pilot = Tally.count("calibration", [0.6, 0.9] * 50, [0, 1] * 50)
-        >>> plan = plan_from_pilot(pilot, delta=0.05, sizes=[100, 1000])
-        >>> PlanDisplay.from_plan(plan).ax_.get_ylabel()
-        'Mean width'
-        """
-        return cls(outcome_by_rows(plan)).plot(ax)
 
 
 def errors_by_look(plan: PlannedLooks, rate: float) -> Figure:

@@ -27,12 +27,11 @@ from pacbound.figure import (
     Mark,
     Note,
     Panel,
-    Range,
     Steps,
     Upright,
 )
+from pacbound.figures.thinning import thinned
 from pacbound.report.page.markup import Markup, joined, table, tag
-from pacbound.report.thinning import thinned
 
 WIDTH: Final = 460.0
 _LEFT, _RIGHT, _BOTTOM = 66.0, 16.0, 44.0
@@ -53,8 +52,6 @@ _SHAPES: Final = (
     "m-5 4l5-9l5 9z",
     "m-5-4l5 9l5-9z",
 )
-# Shapes and classes of the first, second, … series of one look.
-_SERIES: Final = (" series-a", " series-b", " series-c", " series-d")
 
 
 def figure_html(figure: Figure, *, rows: int = 40) -> Markup:
@@ -176,7 +173,7 @@ def _path(mark: Mark, place: _Place) -> Markup | None:
     match mark:
         case Line() | Steps():
             d = _line(place.x(mark.x), place.y(mark.y))
-            return tag("path", d=d, class_=_dashed(mark)) if d else None
+            return tag("path", d=d, class_=f"line-{mark.look}") if d else None
         case Flats():
             parts = zip(place.x(mark.left), place.x(mark.right), place.y(mark.y), strict=True)
             d = "".join(f"M{a:.1f} {u:.1f}H{b:.1f}" for a, b, u in parts)
@@ -194,12 +191,6 @@ def _path(mark: Mark, place: _Place) -> Markup | None:
         case Upright():
             d = f"M{float(place.x(mark.x)):.1f} {place.top:g}V{place.bottom:g}"
             return tag("path", d=d, class_=f"line-{mark.look}")
-        case Range():
-            # Thresholds beside the range are not certified: it is never drawn wider than it is.
-            left, right = _up(float(place.x(mark.low))), _down(float(place.x(mark.high)))
-            sides = f"V{place.top:g}H{max(left, right):.1f}V{place.bottom:g}Z"
-            d = f"M{left:.1f} {place.bottom:g}{sides}"
-            return tag("path", d=d, class_=f"area-{mark.look}")
         case _:
             return None
 
@@ -222,7 +213,7 @@ def _dot(mark: Dots, x: float, y: float, radius: float) -> Markup:
     if not mark.series:
         return tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=radius, class_=f"dot-{mark.look}")
     shape = _SHAPES[(mark.series - 1) % len(_SHAPES)]
-    return tag("path", d=f"M{x:.1f} {y:.1f}{shape}", class_=f"line-{mark.look}{_SERIES[0]}")
+    return tag("path", d=f"M{x:.1f} {y:.1f}{shape}", class_=f"line-{mark.look}")
 
 
 def _line(x: Floats, y: Floats) -> str:
@@ -288,12 +279,6 @@ def _down(length: float) -> float:
     return floor(10 * length) / 10
 
 
-def _dashed(mark: Line | Steps) -> str:
-    """The class of a line, and that of its series."""
-    dashes = _SERIES[(mark.series - 1) % len(_SERIES)] if mark.series else ""
-    return f"line-{mark.look}" + dashes
-
-
 def _levels(look: Look) -> str:
     return f"line-{look}" + ("" if look == "ideal" else " dashed")
 
@@ -304,14 +289,12 @@ def _legend_entry(mark: Mark) -> Markup:
             key = _dot(mark, 12.0, 6.0, 4)
         case Boxes() if (mark.left >= mark.right).all():
             key = tag("path", d="M12 0V12", class_=f"line-{mark.look}")
-        case Bars() | Boxes() | Band() | Range():
+        case Bars() | Boxes() | Band():
             key = tag("path", d="M2 1H22V11H2Z", class_=f"area-{mark.look}")
         case Upright():
             key = tag("path", d="M12 0V12", class_=f"line-{mark.look}")
         case Level():
             key = tag("path", d="M1 6H23", class_=_levels(mark.look))
-        case Line() | Steps():
-            key = tag("path", d="M1 6H23", class_=_dashed(mark))
         case _:
             key = tag("path", d="M1 6H23", class_=f"line-{mark.look}")
     sample = tag("svg", key, viewBox="0 0 24 12", aria_hidden="true")

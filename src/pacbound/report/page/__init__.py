@@ -7,6 +7,5 @@
 | `section.py` | what is said about one certificate, its figures and its monitors |
 | `markup.py` | HTML that is escaped by construction |
 
-No number is computed here: figures come from the claim of the certificate, as those of the displays
-do.
+No number is computed here: figures come from the claim of the certificate.
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pacbound.claims.certificate import Certificate
@@ -281,8 +281,5 @@ def _monitor(monitor: Monitor, detail: Detail) -> Iterator[Markup]:
     yield _heading("Monitor")
     yield tag("div", *(tag("p", line) for line in monitor.summary().split("\n")))
     if monitor.labels:
-        alarms = [alarm.label for alarm in monitor.alarms]
-        figure = evidence_over_time(
-            *monitor.history, limit=monitor.limit, alarms=alarms, title="Evidence over time"
-        )
+        figure = replace(evidence_over_time(monitor), title="Evidence over time")
         yield tag("div", figure_html(figure, rows=max(detail.rows, 1)), class_="figures")

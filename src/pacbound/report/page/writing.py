@@ -20,9 +20,9 @@ from typing import Final, TypeAlias
 
 from pacbound.atomic_files import atomic_file, refuse_overwriting
 from pacbound.errors import InvalidValueError
+from pacbound.figures import palette
 from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.procedures import union
-from pacbound.report import palette
 from pacbound.report.page.entries import (
     MOST_FIGURES,
     Entry,

@@ -20,7 +20,7 @@ def thinned(mark: Mark, x: Axis, columns: int) -> Mark:
     """`mark` with at most a few parts for each of so many columns; steps become a line."""
     match mark:
         case Line() | Steps():
-            return Line(*_line(*mark.corners(), x, columns), mark.look, mark.name, mark.series)
+            return Line(*_line(*mark.corners(), x, columns), mark.look, mark.name)
         case Dots():
             across, up = _line(mark.x, mark.y, x, columns)
             return replace(mark, x=across, y=up)

@@ -1,6 +1,4 @@
-"""A figure by matplotlib, and the displays, which hold a figure and draw it.
-
-They draw on axes that are passed, or on a new figure that pyplot never hears of.
+"""A figure by matplotlib, on axes that are passed or on a new figure that pyplot never hears of.
 
 A new figure has an Agg canvas, so it needs no screen, is freed like any object, and saves to every
 format that matplotlib knows. No global state is read or written, and matplotlib is loaded when the
@@ -9,11 +7,11 @@ first figure is drawn.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from io import BytesIO
 from textwrap import fill, wrap
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -34,12 +32,11 @@ from pacbound.figure import (
     Mark,
     Note,
     Panel,
-    Range,
     Steps,
     Upright,
 )
-from pacbound.report import palette
-from pacbound.report.thinning import thinned
+from pacbound.figures import palette
+from pacbound.figures.thinning import thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,111 +66,34 @@ _COLOURS: Final[dict[Look, str]] = {
     "alarm": palette.IDEAL,
 }
 _DASHES: Final[dict[Look, str]] = {"other": "-.", "ideal": ":"}
-_SERIES: Final = ("-", "--", "-.", (0, (6, 2, 1, 2, 1, 2)))
-# Dashes and shapes of the first, second, … series of one look.
+# Shapes of the first, second, … series of one look.
 _SHAPES: Final = "osD^v><ph"
 
 
-class Picture(ABC):
-    """What can be drawn by matplotlib, and shows itself in a notebook.
+def plot(figure: Figure, ax: Axes | None = None) -> Canvas:
+    """Draw a figure, and give the matplotlib figure that it stands on.
 
-    Attributes
-    ----------
-    axes_
-        The axes drawn on, one for each panel, once `plot` was called.
-    ax_
-        The first of them.
-    figure_
-        Their figure. Where no axes were given it is a new one that pyplot does not know: save it
-        with `display.figure_.savefig(path)`.
+    A new one shows itself in a notebook. One that was given is shown by its owner.
     """
-
-    axes_: list[Axes]
-    ax_: Axes
-    figure_: Canvas
-    _owns_figure = False
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw, and set `axes_`, `ax_` and `figure_`.
-
-        Parameters
-        ----------
-        ax
-            The axes whose place the picture takes; by default those of a new figure.
-
-        Returns
-        -------
-        Display
-            The display itself.
-
-        Raises
-        ------
-        InvalidTypeError
-            If `ax` is not a matplotlib Axes.
-        MissingDependencyError
-            If matplotlib is not installed.
-        """
-        self.axes_ = self._draw(ax)
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure.figure
-        self._owns_figure = ax is None
-        return self
-
-    @abstractmethod
-    def _draw(self, ax: Axes | None) -> list[Axes]:
-        """Draw in the place of `ax`, and say on which axes."""
-
-    def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks; None if it was drawn on given axes, whose owner shows them."""
-        if not self._owns_figure:
-            return None
-        target = BytesIO()
-        self.figure_.savefig(target, format="png")
-        return target.getvalue()
+    canvas: Any = draw(figure, ax)[0].figure.figure
+    if ax is None:
+        canvas._repr_png_ = partial(_png, canvas)
+    return canvas  # type: ignore[no-any-return]
 
 
-class Display(Picture):
-    """A figure of numbers.
-
-    Parameters
-    ----------
-    figure
-        What is shown: `figure.panels` hold the marks, `figure.table()` the numbers in words.
-    """
-
-    def __init__(self, figure: Figure) -> None:
-        self.figure = figure
-
-    def _draw(self, ax: Axes | None) -> list[Axes]:
-        return draw(self.figure, ax)
+def _png(canvas: Canvas) -> bytes:
+    target = BytesIO()
+    canvas.savefig(target, format="png")
+    return target.getvalue()
 
 
 def draw(figure: Figure, ax: Axes | None = None) -> list[Axes]:
-    """Draw a figure.
-
-    Parameters
-    ----------
-    figure
-        What is drawn.
-    ax
-        The axes whose place it takes; by default those of a new figure.
-
-    Returns
-    -------
-    list of matplotlib Axes
-        One for each panel, from top to bottom, the first of them `ax`.
-
-    Raises
-    ------
-    InvalidTypeError
-        If `ax` is not axes.
-    MissingDependencyError
-        If matplotlib is not installed.
-    """
+    """Draw a figure, and give the axes of its panels from top to bottom, the first of them `ax`."""
     axes = _stacked(figure.panels, ax)
     named = {id(mark) for mark in figure.legend}
     for place, panel in zip(axes, figure.panels, strict=True):
-        light_grid(place)
+        place.grid(visible=True, color=palette.GRID, linewidth=0.8)
+        place.set_axisbelow(True)  # behind everything else
         _set_axis(place, "x", figure.x)
         _set_axis(place, "y", panel.y)
         for mark in panel.marks:
@@ -184,11 +104,11 @@ def draw(figure: Figure, ax: Axes | None = None) -> list[Axes]:
     axes[-1].set_xlabel(figure.x.label, parse_math=False)
     axes[0].figure.figure.align_ylabels(axes)
     words = [line for part in (figure.title, figure.caption) for line in part.splitlines()]
-    set_heading(axes, "\n".join(map(printable, words)))
+    _set_heading(axes, "\n".join(map(printable, words)))
     return axes
 
 
-def axes_or_new(ax: Any, *, size: tuple[float, float]) -> Axes:
+def _axes_or_new(ax: Any, *, size: tuple[float, float]) -> Axes:
     """`ax` if it is axes, or those of a new figure of so many inches if it is None."""
     try:
         from matplotlib.axes import Axes  # noqa: PLC0415
@@ -205,13 +125,7 @@ def axes_or_new(ax: Any, *, size: tuple[float, float]) -> Axes:
     return ax
 
 
-def light_grid(ax: Axes) -> None:
-    """Draw a grid behind everything else."""
-    ax.grid(visible=True, color=palette.GRID, linewidth=0.8)
-    ax.set_axisbelow(True)
-
-
-def set_heading(axes: Sequence[Axes], title: str) -> None:
+def _set_heading(axes: Sequence[Axes], title: str) -> None:
     """Set the title above the first axes and, between both, the legend of all of them."""
     ax = axes[0]
     legend = _legend_above(ax, axes)
@@ -258,45 +172,34 @@ def _wrapped(title: str, letters: int) -> list[str]:
 
 def _lower_top(ax: Axes, points: float) -> None:
     """Make room above `ax` within its place, for figures without a layout engine to do so."""
-    # The original box: axes with a fixed aspect are lower than their place.
-    box, spec = ax.get_position(original=True), ax.get_subplotspec()
+    box = ax.get_position(original=True)
     share = min(0.5, points / 72 * ax.figure.dpi / (box.height * ax.figure.bbox.height))
-    if spec is None:
-        ax.set_position((box.x0, box.y0, box.width, (1 - share) * box.height))
-    else:
-        ax.set_subplotspec(spec.subgridspec(2, 1, height_ratios=(share, 1 - share), hspace=0)[1])
+    heights = (share, 1 - share)
+    ax.set_subplotspec(_place_of(ax).subgridspec(2, 1, height_ratios=heights, hspace=0)[1])
 
 
 def _stacked(panels: Sequence[Panel], ax: Any) -> list[Axes]:
     """Axes for each panel, one above the other, that share their horizontal axis."""
     heights = [panel.height for panel in panels]
-    first = axes_or_new(ax, size=(_WIDTH, _REST + _UNIT * sum(heights)))
+    first = _axes_or_new(ax, size=(_WIDTH, _REST + _UNIT * sum(heights)))
     if len(panels) == 1:
         return [first]
-    spec = first.get_subplotspec()
-    if spec is None:
-        return _stacked_by_hand(first, heights)
-    grid = spec.subgridspec(len(panels), 1, height_ratios=heights, hspace=_BETWEEN)
+    grid = _place_of(first).subgridspec(len(panels), 1, height_ratios=heights, hspace=_BETWEEN)
     first.set_subplotspec(grid[0])
     below = [first.figure.add_subplot(grid[row], sharex=first) for row in range(1, len(panels))]
     return [first, *below]
 
 
-def _stacked_by_hand(first: Axes, heights: Sequence[float]) -> list[Axes]:
-    """The same for axes that stand free on their figure."""
-    box = first.get_position(original=True)
-    unit = box.height * (1 - _BETWEEN * (len(heights) - 1)) / sum(heights)
-    top = box.y1
-    axes: list[Axes] = []
-    for height in heights:
-        place = (box.x0, top - unit * height, box.width, unit * height)
-        if axes:
-            axes.append(first.figure.add_axes(place, sharex=first))
-        else:
-            first.set_position(place)
-            axes.append(first)
-        top -= unit * height + _BETWEEN * box.height
-    return axes
+def _place_of(ax: Axes) -> Any:
+    """The place of axes in a grid; axes that stand free on their figure get a grid of one."""
+    from matplotlib.gridspec import GridSpec  # noqa: PLC0415 - matplotlib is optional
+
+    if ax.get_subplotspec() is None:
+        # The original box: axes with a fixed aspect are lower than their place.
+        box = ax.get_position(original=True)
+        sides = {"left": box.x0, "right": box.x1, "bottom": box.y0, "top": box.y1}
+        ax.set_subplotspec(GridSpec(1, 1, **sides)[0])
+    return ax.get_subplotspec()
 
 
 def _set_axis(ax: Axes, which: str, axis: Axis) -> None:
@@ -319,9 +222,8 @@ def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
     name: dict[str, Any] = {"label": label, "gid": f"{type(mark).__name__} {mark.look}"}
     match mark:
         case Line() | Steps():
-            dashes = _SERIES[(mark.series - 1) % len(_SERIES)]
-            style: dict[str, Any] = {"color": colour, "linewidth": 1.1 if mark.series else 1.6}
-            style["linestyle"] = dashes if mark.series else _DASHES.get(mark.look, "-")
+            style: dict[str, Any] = {"color": colour, "linewidth": 1.6}
+            style["linestyle"] = _DASHES.get(mark.look, "-")
             ax.plot(*mark.corners(), **style, **name)
         case Flats():
             style = {"color": colour, "linewidth": 1.5, "zorder": 2.5}
@@ -337,13 +239,11 @@ def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
             _dots(ax, mark, colour, name)
         case Note():
             _note(ax, mark)
-        case Level() | Upright() | Range():
+        case Level() | Upright():
             _draw_across(ax, mark, colour, name)
 
 
-def _draw_across(
-    ax: Axes, mark: Level | Upright | Range, colour: str, name: dict[str, Any]
-) -> None:
+def _draw_across(ax: Axes, mark: Level | Upright, colour: str, name: dict[str, Any]) -> None:
     """What reaches from one side of the panel to the other."""
     is_ideal = mark.look == "ideal"
     match mark:
@@ -353,8 +253,6 @@ def _draw_across(
         case Upright():
             dashes = "--" if is_ideal else "-"
             ax.axvline(mark.x, color=colour, linestyle=dashes, linewidth=1.4, **name)
-        case Range():
-            ax.axvspan(mark.low, mark.high, color=colour, alpha=0.18, lw=0, **name)
 
 
 def _dots(ax: Axes, mark: Dots, colour: str, name: dict[str, Any]) -> None:
