@@ -283,6 +283,21 @@ def test_a_checkpoint_is_replaced_whole_and_leaves_no_draft(
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_state_that_could_not_be_read_again_leaves_the_one_before(tmp_path: Path) -> None:
+    """A schedule that counts with NumPy makes learning rates that are no data to torch."""
+
+    def schedule(optimizer: torch.optim.Optimizer) -> Any:
+        lr_scheduler: Any = torch.optim.lr_scheduler
+        return lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: np.float64(0.5))
+
+    file = tmp_path / "run.pt"
+    with pytest.raises(InvalidValueError, match="is not a training checkpoint"):
+        train_heads(
+            network(), shuffled(), epochs=3, optimizer=SGD, schedule=schedule, checkpoint=file
+        )
+    assert torch.load(file, weights_only=True)["losses"] == {}
+
+
 def test_a_checkpoint_holds_data_only(tmp_path: Path) -> None:
     train_heads(
         network(),

@@ -17,6 +17,7 @@ import pickle
 import random
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,8 @@ class _Run:
             if saved is not None and saved["exit"] == m:
                 branch.restore(saved["branch"])
             elif path is not None and not self.losses:
+                # What cannot be read back must fail now, not after hours.
                 self._save(path, branch)
-                _read(path)  # what cannot be read back must fail now, not after hours
             while len(self.losses.setdefault(m, [])) < self.epochs:
                 self.losses[m].append(branch.epoch(self._watched()))
                 if path is not None:
@@ -340,17 +341,28 @@ def _require_separate_heads(network: EarlyExitNetwork) -> None:
 
 
 def _write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
-    """Write `state` to `path`; a crash leaves the old file or the new one, never half of one."""
+    """Write `state` to `path`; a crash leaves the old file or the new one, never half of one, and a
+    state that could not be read again, such as of a NumPy number, leaves the old one.
+    """
+    data = BytesIO()
+    torch.save({"format": FORMAT, **state}, data)
+    data.seek(0)
+    _loaded(data, path)
     with atomic_file(path) as file:
-        torch.save({"format": FORMAT, **state}, file)
+        file.write(data.getbuffer())
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The state in `path`, or None if there is no such file yet."""
-    if not Path(path).exists():
-        return None
+    return _loaded(path, path) if Path(path).exists() else None
+
+
+def _loaded(
+    source: str | os.PathLike[str] | BytesIO, path: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """What a checkpoint holds that is called `path`."""
     try:
-        state = torch.load(path, weights_only=True, map_location="cpu")
+        state = torch.load(source, weights_only=True, map_location="cpu")
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise InvalidValueError(
             f"{path} is not a training checkpoint of pacbound: {error}"
