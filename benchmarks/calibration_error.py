@@ -11,7 +11,8 @@ from benchmarks.peers import adapter, named, offering
 from benchmarks.row import Row
 from benchmarks.sizes import Sizes
 from benchmarks.timing import race
-from pacbound import expected_calibration_error, top_label
+from pacbound.calibration import expected_calibration_error
+from pacbound.tally import top_label
 
 # torchmetrics adds up in float32.
 _TOLERANCE = 5e-6

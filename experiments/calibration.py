@@ -30,8 +30,9 @@ from experiments.baselines import softmax
 from experiments.imagenet.generated import logits
 from experiments.record import RESULTS, provenance, publish, table
 from experiments.temperature import Rescaled, of_logits
-from pacbound import calibrate, expected_calibration_error, induced_calibration_error
+from pacbound import calibrate
 from pacbound.baselines import HistogramBinning
+from pacbound.calibration import expected_calibration_error, induced_calibration_error
 from pacbound.calibration.reliability import induced_reliability, reliability
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.data import fashion_mnist

@@ -3,8 +3,6 @@ package reads it to know what there is, and loads a name when it is first used.
 """
 
 from pacbound.calibration.calibrator import PACCalibrator as PACCalibrator
-from pacbound.calibration.metrics import expected_calibration_error as expected_calibration_error
-from pacbound.calibration.metrics import induced_calibration_error as induced_calibration_error
 from pacbound.cascade import AsyncCascade as AsyncCascade
 from pacbound.cascade import BatchStep as BatchStep
 from pacbound.cascade import Cascade as Cascade
@@ -41,8 +39,6 @@ from pacbound.stats.binomial import binomial_upper as binomial_upper
 from pacbound.stats.looks import planned_looks as planned_looks
 from pacbound.stats.planning import trials_needed as trials_needed
 from pacbound.tally import Tally as Tally
-from pacbound.tally import equal_mass_edges as equal_mass_edges
-from pacbound.tally import top_label as top_label
 
 __all__: list[str]
 __version__: str

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import PACCalibrator, calibrate, top_label
+from pacbound import PACCalibrator, calibrate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally import top_label
 
 NAMES = np.array(["bird", "cat", "dog"])
 SCOPES = ["top", "per-class", "all-labels"]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pacbound import Tally, load_certificate, top_label
+from pacbound import Tally, load_certificate
 from pacbound.cascade import Answers, Cascade, CascadeStatistics
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
 from pacbound.errors import (
@@ -26,6 +26,7 @@ from pacbound.errors import (
     ModelError,
     PacboundError,
 )
+from pacbound.tally import top_label
 
 Array = np.typing.NDArray[Any]
 

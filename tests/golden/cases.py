@@ -26,16 +26,15 @@ from pacbound import (
     certify_shield,
     certify_together,
     design_cascade,
-    equal_mass_edges,
-    expected_calibration_error,
-    induced_calibration_error,
     plan_from_pilot,
     planned_looks,
     rows_to_label,
     trials_needed,
 )
+from pacbound.calibration import expected_calibration_error, induced_calibration_error
 from pacbound.claims.certificate import Certificate
 from pacbound.data import fashion_mnist, indoor_navigation
+from pacbound.tally import equal_mass_edges
 
 ROWS = 4_000
 """Enough to certify, few enough that an exact test is cheap."""

@@ -6,6 +6,7 @@ import ast
 import doctest
 import inspect
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,18 @@ CLASSES = [name for name, thing in PRESENT.items() if inspect.isclass(thing)]
 
 def test_public_names_are_sorted_and_unique() -> None:
     assert pacbound.__all__ == sorted(set(pacbound.__all__))
+
+
+def test_public_names_are_few() -> None:
+    """At most 40 at the top, and 130 with those of the public packages below it."""
+    packages = [path.parent for path in (SOURCES / "pacbound").rglob("__init__.py")]
+    modules = ["pacbound.paper", *(".".join(p.relative_to(SOURCES).parts) for p in packages)]
+    modules = [name for name in modules if ".claims" not in name and ".questions" not in name]
+    found = {name for each in modules for name in getattr(import_module(each), "__all__", ())}
+    said = f"{len(pacbound.__all__)} at the top, {len(found)} in all: {sorted(found)}\n"
+    sys.stdout.write(said)
+    assert len(pacbound.__all__) <= 40, said
+    assert len(found) <= 130, said
 
 
 def test_dir_lists_every_public_name() -> None:

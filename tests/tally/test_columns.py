@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Tally, top_label
+from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally import top_label
 from pacbound.tally.columns import as_names
 
 

@@ -23,10 +23,10 @@ from pacbound import (
     certify_sets,
     certify_shield,
     design_cascade,
-    expected_calibration_error,
     rows_to_label,
 )
 from pacbound.baselines import TemperatureScaling
+from pacbound.calibration import expected_calibration_error
 from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import same_rows
 
