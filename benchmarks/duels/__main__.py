@@ -7,7 +7,7 @@ repository root.
 duels use what ships with the package. Seeds are fixed. A draw in which a promise is broken is a
 violation, and the number of violations is judged by an exact binomial test. `--write` records what
 was measured in `benchmarks/duels/NAME.json`; `--page` writes the tables and the figure of
-`docs/benchmarks.md` from these files.
+`docs/benchmarks.md` and `docs/comparison.md` from these files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.duels import bargain, graded, pac_labels, page, trust_or_escalate
+from benchmarks.duels import (
+    bargain,
+    graded,
+    pac_labels,
+    page,
+    small_samples,
+    trust_or_escalate,
+)
 from benchmarks.duels.duel import Duel, Row
 from pacbound import __version__
 from pacbound.atomic_files import atomic_file
@@ -31,6 +38,7 @@ DUELS: dict[str, Duel] = {
     "trust_or_escalate": trust_or_escalate.DUEL,
     "bargain": bargain.DUEL,
     "graded": graded.DUEL,
+    "small_samples": small_samples.DUEL,
 }
 
 

@@ -1,4 +1,5 @@
-"""The tables and figures of the duels in `docs/benchmarks.md` and README, from their records."""
+"""The tables and figures of the duels in `docs/benchmarks.md`, `docs/comparison.md` and README, by
+their records."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from pacbound.atomic_files import atomic_file
 
 FIGURE = Path("docs/figures/duels.png")
 SUMMARY = Path("docs/figures/duels_at_a_glance.svg")
+SMALL = Path("docs/figures/small_samples.png")
 HEADLINE = Path("experiments/results/headline.json")
 
 
@@ -49,6 +51,7 @@ def write(duels: Mapping[str, Duel], root: Path) -> None:
     for path, module, rows in (
         (FIGURE, "figure", load("pac_labels", root)["rows"]),
         (SUMMARY, "summary", summary(root)),
+        (SMALL, "curves", load("small_samples", root)["rows"]),
     ):
         picture = BytesIO()
         import_module(f"benchmarks.duels.{module}").draw(rows, picture)

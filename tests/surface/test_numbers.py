@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.duels import small_samples
 
 from pacbound import calibrate
 from pacbound.data import fashion_mnist
@@ -232,6 +233,7 @@ def comparison() -> Iterator[str]:
     yield from _bargain()
     (judged,) = {row["rows"] for row in duel("trust_or_escalate")}
     yield f"On the {judged} public judgements"
+    yield small_samples.short(duel("small_samples"))
     broken = [
         case["methods"]["observed risk"]["violations"] for case in exhibit("abstention")["cases"]
     ]
@@ -273,32 +275,6 @@ def _mapie() -> Iterator[str]:
         f"| the same from 10,000 rows | {many['ours']:.3f} | {many['theirs']:.3f}, "
         f"{many_fixed['theirs']:.3f} |"
     )
-    yield from _abstention()
-
-
-def _abstention() -> Iterator[str]:
-    shares = {
-        case["name"]: {name: one["share_of_oracle"] for name, one in case["methods"].items()}
-        for case in exhibit("abstention")["cases"]
-    }
-
-    def best(case: str, fine: str) -> float:
-        ways = ("MAPIE, bonferroni_holm", "MAPIE, fixed_sequence")
-        return float(max(shares[case][f"{way}{fine}"] for way in ways))
-
-    images, large, language = (
-        "Fashion-MNIST, whole network",
-        "ImageNet, ResNet-152",
-        "MMLU, Qwen3-32B",
-    )
-    ours = {case: shares[case]["pacbound"] for case in (images, large, language)}
-    yield (
-        f"share of the best possible coverage | {ours[images]:.3f} | {best(images, ''):.3f} with "
-        f"its own 100 thresholds, {best(images, ', fine near 1'):.3f} with thresholds dense near 1"
-    )
-    for case, text in ((large, "ImageNet ResNet-152"), (language, "Qwen3-32B on MMLU")):
-        dense = best(case, ", fine near 1")
-        yield f"| abstention, {text} | {ours[case]:.3f} | {best(case, ''):.3f}; {dense:.3f} |"
 
 
 def _netcal() -> Iterator[str]:
@@ -412,8 +388,10 @@ PLAIN: dict[str, set[str]] = {
     "README.md": {"1", "2.0", "2021"},
     "docs/index.md": {"0.7", "0.8", "0.9", "90", "2021", "3.11"},
     "docs/benchmarks.md": {
+        "0.005",
         "0.01",
         "0.1",
+        "0.5",
         "1",
         "100",
         "2024",
