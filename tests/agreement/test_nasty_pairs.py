@@ -211,7 +211,13 @@ def _verdict(count: Any, columns: dict[str, list[Any]], folder: Path, named: dic
     return LOST if seen == {"only_slow"} else SAME
 
 
-NAMED_PAIRS = pytest.mark.parametrize("pair", PAIRS, ids=[f"{p!r}-{y!r}" for p, y, *_ in PAIRS])
+NAMED_PAIRS = pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(pair, id=f"{pair[0]!r}-{pair[1]!r}", marks=[pytest.mark.long][: place % 3])
+        for place, pair in enumerate(PAIRS)
+    ],
+)
 
 
 @NAMED_PAIRS
