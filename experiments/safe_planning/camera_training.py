@@ -33,7 +33,7 @@ from experiments.safe_planning.camera_task import DANGER, POLICY, CameraRoom, ca
 from experiments.shield.networks import arrays, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.train_danger import auc
-from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
+from pacbound.shield import Frames, Rollouts, collect_rollouts
 
 HORIZON = 100
 SEED = 0

@@ -36,7 +36,7 @@ from experiments.safe_planning.sidewalk_task import (
 from experiments.shield.networks import write_weights
 from experiments.shield.progress import shown
 from experiments.shield.train_danger import auc
-from pacbound.shield.rollouts import Frames, collect_rollouts
+from pacbound.shield import Frames, collect_rollouts
 
 ARRIVED = np.radians(12)
 

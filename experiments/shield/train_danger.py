@@ -28,7 +28,7 @@ from experiments.robot.rooms import DANGER_TRAINING, TUNING
 from experiments.shield.networks import arrays, train_danger, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
-from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
+from pacbound.shield import Frames, Rollouts, collect_rollouts
 
 FIRST_ROOM = 2000  # of those for tuning; the design of the network was chosen on the ones before
 

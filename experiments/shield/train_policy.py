@@ -26,7 +26,7 @@ from experiments.shield.demonstrations import demonstrations
 from experiments.shield.networks import arrays, train_policy, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
-from pacbound.shield.rollouts import collect_rollouts
+from pacbound.shield import collect_rollouts
 
 
 def main() -> None:

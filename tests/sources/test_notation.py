@@ -12,8 +12,7 @@ import pytest
 
 from pacbound import Tally, calibrate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Notation
-from pacbound.sources.notation import NotationOptions
+from pacbound.sources.notation import Notation, NotationOptions
 
 NAMED: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 SCORES = [0.05, 0.15, 0.3, 0.95, 1.0, 0.0, 1e-05, 0.123456789012345]

@@ -17,7 +17,7 @@ from tests.tally.question_names import question_of
 from tests.tally.table_writers import WRITERS, Columns
 
 from pacbound import Tally
-from pacbound.sources import file_fingerprint
+from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.tally.table import HISTOGRAM
 
 ROWS = 3000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.rows import ReadingOptions, read_rows
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Paths
+from pacbound.sources.paths import Paths
 from pacbound.sources.values import MISSING, Values
 from pacbound.stats.arguments import whole_number
 from pacbound.tally.classes import ALL_PREDICT, ClassRule, Evidence, Vocabulary

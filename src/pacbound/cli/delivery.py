@@ -17,7 +17,7 @@ from pacbound.cli.exit_codes import REFUSED, complain, decided
 from pacbound.cli.options import RESULT, Reads, Writes, option
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidValueError
-from pacbound.sources import Progress
+from pacbound.sources.batches import Progress
 
 # A value that begins with it names a file; twice, it stands for itself.
 _FILE = "@"

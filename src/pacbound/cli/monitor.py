@@ -34,7 +34,7 @@ from pacbound.file_locks import locked
 from pacbound.monitor import Alarm, BundleMonitor, Monitor, prometheus_text, update_from_files
 from pacbound.monitor.monitor import CLUSTERS
 from pacbound.monitor.state import Promise, watch_of
-from pacbound.sources import Notation
+from pacbound.sources.notation import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
 from pacbound.tally.columns import Rows, stored
 from pacbound.tally.questions import with_article

@@ -57,7 +57,7 @@ class Batch(Protocol):
 
     Examples
     --------
-    >>> from pacbound.sources import open_table
+    >>> from pacbound.sources.opening import open_table
     >>> np.savez("day.npz", score=[0.9, 0.4], right=[True, False])
     >>> (batch,) = open_table("day.npz").batches()
     >>> batch.start, batch.rows, batch.numbers("score").tolist(), batch.flags("right").tolist()
@@ -96,7 +96,7 @@ class TableFile(Protocol):
 
     Examples
     --------
-    >>> from pacbound.sources import open_table
+    >>> from pacbound.sources.opening import open_table
     >>> np.savez("day.npz", score=[0.9, 0.4], right=[True, False])
     >>> table = open_table("day.npz")
     >>> list(table.columns), sum(batch.rows for batch in table.batches(["score"]))

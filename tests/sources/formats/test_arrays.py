@@ -15,7 +15,7 @@ import pytest
 
 from pacbound import Tally
 from pacbound.errors import InvalidValueError
-from pacbound.sources import open_table
+from pacbound.sources.opening import open_table
 
 GOOD = {"c": np.linspace(0, 1, 7), "ok": np.arange(7) % 2}
 COLUMNS: dict[str, Any] = {"confidence": "c", "correct": "ok"}

@@ -12,8 +12,8 @@ import pytest
 
 from pacbound import Tally
 from pacbound.errors import InvalidValueError, PacboundError
-from pacbound.sources import open_table
 from pacbound.sources.fingerprints import Quotes
+from pacbound.sources.opening import open_table
 
 pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
 

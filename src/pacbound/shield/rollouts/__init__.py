@@ -7,22 +7,3 @@ replayed.
     run_shielded        the policy under its shield
     check_label         a label, checked by replay
 """
-
-from pacbound.shield.rollouts.checks import LabelCheck, check_label
-from pacbound.shield.rollouts.collected import ForkedRollouts, Rollouts, collect_rollouts
-from pacbound.shield.rollouts.rollout import Frames
-from pacbound.shield.rollouts.shielded import ShieldedRollouts, run_shielded
-from pacbound.shield.rollouts.task import PerRollout, Task
-
-__all__ = [
-    "ForkedRollouts",
-    "Frames",
-    "LabelCheck",
-    "PerRollout",
-    "Rollouts",
-    "ShieldedRollouts",
-    "Task",
-    "check_label",
-    "collect_rollouts",
-    "run_shielded",
-]
