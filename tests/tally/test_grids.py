@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.tally import AtomBins, DyadicGrid, EqualWidthBins, GivenBins, equal_mass_edges
 from pacbound.tally.grids import equal_mass_cells, grid_from_dict
+from pacbound.tally.questions.label_scores import LABEL_SCORES
 
 
 def around(values: np.ndarray) -> np.ndarray:
@@ -56,6 +57,28 @@ def test_the_dyadic_cell_is_the_exact_floor(score: float, bits: int) -> None:
     cell = DyadicGrid(bits).cells(np.array([score]))[0]
     assert cell == int(Fraction(score) * 2**bits // 1)
     assert DyadicGrid(bits).threshold(int(cell)) <= score
+
+
+@given(st.one_of(st.floats(0, 1), st.floats(0, 2**-10)), st.integers(17, 30), st.integers(1, 14))
+def test_joined_cells_begin_at_or_below_the_score_and_are_wide_where_it_is_large(
+    score: float, bits: int, digits: int
+) -> None:
+    grid = DyadicGrid(bits, digits=digits)
+    (cell,) = grid.cells(np.array([score])).tolist()
+    exact = int(Fraction(score) * 2**bits // 1)
+    assert cell <= exact < cell + 2 ** max(0, min(bits - 16, exact.bit_length() - digits))
+    assert grid.cells(np.array([grid.threshold(cell)])).tolist() == [cell]
+    assert sum(score >= joint for joint in grid.joints) == min(
+        bits - 16, max(0, exact.bit_length() - digits)
+    )
+
+
+def test_prediction_sets_have_few_cells_and_fine_ones_where_scores_are_small() -> None:
+    grid = LABEL_SCORES.grid
+    steps = np.arange(2**13) / 2**13
+    scores = np.concatenate([np.arange(2**16 + 1) / 2**16, *(steps / 2**k for k in range(31))])
+    assert np.unique(grid.cells(scores)).size == 94_209
+    assert grid.cells(np.array([1e-8, 2e-8])).tolist() == [10, 21]
 
 
 def test_a_score_passes_a_dyadic_threshold_exactly_if_its_cell_does() -> None:

@@ -226,18 +226,27 @@ class DyadicGrid:
     ----------
     bits : int
         From 1 to 30. Anything else raises `InvalidValueError`.
+    digits : int
+        If not 0, cells are joined as far as their numbers agree in so many binary digits, up to a
+        width of 2^-16: fine where scores are small, and few in all. A joined cell has the number of
+        its first.
 
     Examples
     --------
     >>> DyadicGrid(16).cells(np.array([-np.inf, 0.0, 0.5, 1.0]))
     array([   -1,     0, 32768, 65536])
+    >>> DyadicGrid(20, digits=3).cells(np.array([2.0**-20, 0.00001, 0.6])).tolist()
+    [1, 10, 629136]
     """
 
     bits: int
+    digits: int = 0
 
     def __post_init__(self) -> None:
         if self.bits not in range(1, 31):
             raise InvalidValueError(f"bits={self.bits} is not a grid: expected 1 to 30.")
+        if self.digits not in range(31):
+            raise InvalidValueError(f"digits={self.digits} is not a grid: expected 0 to 30.")
 
     @property
     def n_cells(self) -> int:
@@ -248,9 +257,18 @@ class DyadicGrid:
         """The cell of each score; the scores are known to be in range."""
         # Only -inf is negative here, and it must not be multiplied into something that no integer
         # holds.
-        return np.asarray(
-            np.floor(np.where(scores < 0, -1.0, scores * (1 << self.bits))), dtype=np.int64
-        )
+        whole = np.floor(np.where(scores < 0, -1.0, scores * (1 << self.bits)))
+        found = np.asarray(whole, dtype=np.int64)
+        if not self.digits:
+            return found
+        joined = np.clip(np.frexp(whole)[1] - self.digits, 0, len(self.joints))
+        return np.asarray(found >> joined << joined, dtype=np.int64)
+
+    @property
+    def joints(self) -> list[float]:
+        """The scores from which on cells are joined by two, by four, and so on."""
+        widths = range(1, self.bits - WIDEST + 1) if self.digits else ()
+        return [2.0 ** (self.digits + width - 1 - self.bits) for width in widths]
 
     def threshold(self, cell: int) -> float:
         """The least score of `cell`, exact."""
@@ -258,8 +276,12 @@ class DyadicGrid:
 
     def to_dict(self) -> dict[str, Json]:
         """The grid as a document holds it."""
-        return {"rule": "dyadic", "bits": self.bits}
+        joined: dict[str, Json] = {"digits": self.digits} if self.digits else {}
+        return {"rule": "dyadic", "bits": self.bits, **joined}
 
+
+# Cells that are joined are no wider than 2^-16.
+WIDEST: Final = 16
 
 # What a single score is counted on where thresholds are chosen.
 FINE: Final = DyadicGrid(16)
@@ -343,7 +365,9 @@ def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:
     """The grid that a document describes."""
     part = Reader(document, where)
     readers: dict[str, Callable[[], Bins | DyadicGrid]] = {
-        "dyadic": lambda: DyadicGrid(part.integer("bits")),
+        "dyadic": lambda: DyadicGrid(
+            part.integer("bits"), part.integer("digits") if part.has("digits") else 0
+        ),
         "edges": lambda: GivenBins(tuple(part.numbers("edges"))),
         "edges-as-cells": lambda: AtomBins(tuple(part.numbers("edges"))),
         "equal-width": lambda: EqualWidthBins(part.integer("n_bins")),

@@ -175,7 +175,11 @@ def cells_of(keys: Floats, grid: Bins | DyadicGrid) -> Integers:
 
 def _key_within(score: nw.Expr, grid: Bins | DyadicGrid) -> nw.Expr:
     if isinstance(grid, DyadicGrid):
-        return (score * float(1 << grid.bits)).floor() + _FIRST
+        whole = (score * float(1 << grid.bits)).floor()
+        for width, joint in enumerate(grid.joints, 1):
+            joined = (score * float(1 << (grid.bits - width))).floor() * float(1 << width)
+            whole = nw.when(score >= joint).then(joined).otherwise(whole)
+        return whole + _FIRST
     if isinstance(grid, EqualWidthBins):
         return _equal_width_key(score, grid.n_bins)
     return _place(_conditions(score, grid), _FIRST)
