@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from experiments.two_models import by_bound
+from experiments.two_models import TOP, by_bound, walk_from_counts
 from pacbound.claims.cascade import certify_cascade
 from pacbound.paper import greedy_thresholds
-from pacbound.procedures.cascade import TOP, walk_from_counts
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.cascade import outcomes_of, with_unlabelled
 from pacbound.tally.tally import Tally

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from pacbound import paper
-from pacbound.procedures.cascade import TOP, decide, walk_from_counts
-from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.cascade import Asked, GroupCounts, decide
+from pacbound.procedures.joint_walk import JointWalk, along, top_of
 from pacbound.stats.paired import paired_test, paired_upper
 from pacbound.tally.questions.cascade import AGREE, NEITHER, ONLY_FAST, ONLY_SLOW
 
 Array = NDArray[Any]
 
+TOP = top_of(1)
 NEVER = TOP + 1
 """The cell of a threshold that no score reaches: the slow model answers every row."""
 
@@ -91,9 +92,15 @@ class Pair:
         return walk_from_counts(cells, np.bincount(keys, minlength=4 * len(cells)).reshape(-1, 4))
 
 
+def walk_from_counts(cells: Array, counts: Array) -> JointWalk:
+    """The walk to each of the occupied cells, with all rows that differ, which the paper's bound
+    looks at."""
+    return along([np.unique([*cells, TOP])[None, ::-1]], cells[:, None], counts)[0]
+
+
 def certified(walk: JointWalk, n: int, *, xi: float, delta: float) -> int:
     """The threshold that is certified: the last before the first failure."""
-    cells = decide(walk, n, xi=xi, delta=delta).cells
+    cells = decide([GroupCounts(n, (walk,))], Asked(xi, delta, (1.0, 2.0)))[0].cells
     return NEVER if cells is None else cells[0]
 
 

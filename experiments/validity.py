@@ -29,6 +29,7 @@ from experiments.imagenet.outputs import Outputs, digest, outputs, said
 from experiments.palette import light_grid
 from experiments.record import RESULTS, known, provenance, publish, show_progress, table
 from experiments.two_models import (
+    TOP,
     Array,
     Pair,
     by_bound,
@@ -40,7 +41,6 @@ from experiments.two_models import (
     walked,
 )
 from pacbound.data import fashion_mnist
-from pacbound.procedures.cascade import TOP
 from pacbound.tally.questions.cascade import AGREE, ONLY_FAST, ONLY_SLOW
 
 NAME = "validity"

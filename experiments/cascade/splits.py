@@ -11,14 +11,12 @@ import numpy as np
 from experiments.baselines import SLOW_ALONE, histogram_threshold, softmax_threshold
 from experiments.cascade.exceeding import shown_above
 from experiments.cascade.models import Array, Models
-from experiments.two_models import NEVER, by_bound
+from experiments.two_models import NEVER, TOP, by_bound, walk_from_counts
 from pacbound import Tally
 from pacbound.claims.cascade import certify_cascade
 from pacbound.paper import Passes, error_bound, greedy_thresholds
-from pacbound.procedures.cascade import TOP, walk_from_counts
-from pacbound.procedures.cascade_paths import TILTS, declared_path, last_to_pass, total_cost
-from pacbound.procedures.joint_walk import TOP as JOINT_TOP
-from pacbound.procedures.joint_walk import JointWalk, along_each
+from pacbound.procedures.cascade import paths_of, total_cost
+from pacbound.procedures.joint_walk import JointWalk, along, top_of
 from pacbound.stats.binomial import bonferroni_level
 from pacbound.stats.paired import paired_test
 from pacbound.tally.questions.cascade import with_unlabelled
@@ -107,18 +105,19 @@ def paths_by_product(tally: Tally, costs: tuple[int, ...], *, xi: float, delta: 
     """The cheapest end of the seven declared paths, each walked by the paper's bound."""
     exits = tally.cells.shape[1]
     counts = with_unlabelled(tally.counts, exits)
-    level = bonferroni_level(delta, len(TILTS))
+    paths = [path.cells for path in paths_of(exits)]
+    level = bonferroni_level(delta, len(paths))
 
     def passes(walk: JointWalk) -> Array:
         seen = walk.differ, walk.only_fast, walk.lost, tally.rows
         return np.asarray(error_bound(*seen, delta=level) <= xi)
 
     ends: list[tuple[float, int, Array]] = []
-    for walk in along_each((declared_path(tilt, exits) for tilt in TILTS), tally.cells, counts):
-        end = last_to_pass(walk, passes)
+    for walk in along(paths, tally.cells, counts):
+        end = int(np.argmin(np.append(passes(walk), False))) - 1
         if end >= 0:
             paid = total_cost(walk.exits[:, end], tally.rows, tuple(map(float, costs)))
-            ends.append((paid, len(ends), walk.cells[:, end] / JOINT_TOP))
+            ends.append((paid, len(ends), walk.cells[:, end] / top_of(exits)))
     return np.asarray(min(ends)[2]) if ends else np.full(exits, np.inf)
 
 

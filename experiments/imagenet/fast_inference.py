@@ -30,9 +30,8 @@ from experiments.imagenet.source import Source, read
 from experiments.palette import light_grid
 from experiments.record import known, provenance, publish, resumed, show_progress, table
 from experiments.temperature import of_top_five
-from experiments.two_models import product_bounds, searched
+from experiments.two_models import TOP, product_bounds, searched, walk_from_counts
 from pacbound import certified_cost, design_cascade
-from pacbound.procedures.cascade import TOP, walk_from_counts
 
 NAME = "imagenet_fast_inference"
 KNOWN, N, XI, DELTA, LEVEL = 25_000, 20_000, 0.02, 1e-3, 0.05

@@ -1845,10 +1845,12 @@ NO_LOSS_STEPS = range(24, 1025, 50)
 
 
 class Route:
-    """A list of thresholds in cells, each once, and the place of each in it."""
+    """A list of thresholds in cells, each once, and the place of each in it; or one that a fold
+    `declared`, which need not fall.
+    """
 
-    def __init__(self, steps: Iterable[Cells]) -> None:
-        self.all = list(steps)
+    def __init__(self, steps: Iterable[Cells], *, declared: bool = False) -> None:
+        self.all, self.declared = list(steps), declared
         self.steps = list(dict.fromkeys(self.all))
         self.place = {cells: i for i, cells in enumerate(self.steps)}
 
@@ -1883,7 +1885,7 @@ class Walk:
         on_path = all(step in path.place for step in self.steps)
         require(on_path, f"{self.place}.cells", "leaves the declared path")
         found = [path.place[step] for step in self.steps]
-        fits = found == sorted(found) and found[0] == 0
+        fits = found == sorted(set(found)) and found[0] == 0
         require(fits, f"{self.place}.cells", "does not go down its path from the beginning")
         return found
 
@@ -1974,13 +1976,15 @@ class Group:
 Ends = tuple[Cells | None, int]
 
 
-def walk_down(groups: Sequence[Group], tests: Sequence[StepTest], place: str) -> list[int]:
+def walk_down(
+    groups: Sequence[Group], tests: Sequence[StepTest], paths: Sequence[Route], place: str
+) -> list[int]:
     """Where each walk ends that all groups take together, -1 if the first step fails: at the last
     place of its path before some group fails. Each keeps the steps up to there at which its counts
-    change, and the step that fails.
+    change, and the step that fails; along a sequence that a fold declared, all of them.
     """
     ends = []
-    for index, path in enumerate(declared_paths(groups[0].exits)):
+    for index, path in enumerate(paths):
         own = [group.walks[index] for group in groups]
         places = [walk.along(path) for walk in own]
         last, length = max(found[-1] for found in places), len(path.steps)
@@ -1999,15 +2003,20 @@ def walk_down(groups: Sequence[Group], tests: Sequence[StepTest], place: str) ->
             require(any(fails) or near or whole, place, "a walk stops though all groups pass")
             ends.append(last - 1 if any(fails) or near else last)
         for test, walk, found in zip(tests, own, places, strict=True):
-            _require_prefix(test, walk, found, ends[-1])
+            _require_prefix(test, walk, found, ends[-1], every=path.declared)
     return ends
 
 
-def _require_prefix(test: StepTest, walk: Walk, places: Sequence[int], end: int) -> None:
+def _require_prefix(
+    test: StepTest, walk: Walk, places: Sequence[int], end: int, *, every: bool
+) -> None:
     """All steps up to the end pass, the end is there, and so is nothing that does not change."""
     passed = [step for step, place in zip(walk.counts, places, strict=True) if place <= end]
     test.require(passed, [], walk.place)
     require(max(end, 0) in places, walk.place, "the step at which it ends is missing")
+    if every:
+        require(places == list(range(len(places))), walk.place, "leaves a declared step out")
+        return
     for i in range(1, len(places)):
         same = walk.counts[i].judged == walk.counts[i - 1].judged
         require(not same or places[i] == end, walk.place, "keeps a step that changes nothing")
@@ -2027,18 +2036,17 @@ def total_cost(exits: Sequence[int], n: int, costs: Costs) -> float:
 def decide(
     groups: Sequence[Group],
     tests: Sequence[StepTest],
-    xi: float,
+    paths: Sequence[Route],
     costs: Costs,
     counted: Sequence[Group],
 ) -> Ends:
     """Where groups that have their thresholds in common end."""
-    place, exits, n = groups[0].part.at("walks"), groups[0].exits, sum(g.n for g in counted)
-    paths = declared_paths(exits)
+    place, n = groups[0].part.at("walks"), sum(g.n for g in counted)
     number = {len(group.walks) for group in groups}
     require(number == {len(paths)}, place, f"not one for each of {len(paths)} paths")
-    if xi == 0:
+    if tests[0].xi == 0 and not paths[0].declared:
         return _without_loss(groups, tests, costs, counted)
-    ends = walk_down(groups, tests, place)
+    ends = walk_down(groups, tests, paths, place)
     found = [(i, paths[i].steps[end]) for i, end in enumerate(ends) if end >= 0]
 
     def cost(option: tuple[int, Cells]) -> float:
@@ -2186,44 +2194,36 @@ MOST_GROUPS = 1000
 
 def check_cascade(claim: Part, report: Report) -> None:
     """The thresholds of all rows, or of each group, follow from the counts along their walks."""
-    words = claim.get("procedure", str).split("/")
-    shared = words[2] if words[1] == "groups" else None
-    method = words[3] if shared else words[1]
-    front, told = method == "declared-front", "partial-labels" in words
+    procedure = claim.get("procedure", str)
+    shared, fold = SHARED.get(procedure), procedure == "cascade/declared/1"
     keys = "kind procedure assumes certified n xi delta claim costs scope drawn tables"
-    claim.only(keys + " declared" * front, "graded left_out")
+    claim.only(keys + " declared" * fold, "graded left_out")
     graded = "graded" in claim.value
     fits = not graded or claim.get("claim", str) == "loss"
     require(fits, claim.at("graded"), "no such claim is made of graded rows")
     n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
-    groups = [Group.of(part, falling=not front) for part in _tables(claim)]
+    groups = [Group.of(part, falling=not fold) for part in _tables(claim)]
     counted = _counted_groups(claim, groups, shared)
     exits, place = groups[0].exits, claim.at("tables")
     require(all(group.exits == exits for group in groups), place, "do not have the same exits")
-    fits = {"two-models": exits == 1, "declared-front": True}.get(method, exits > 1)
-    require(fits, place, "do not have the exits of the procedure")
     held = sum(g.n for g in counted) + _left_out(claim, groups, shared, report)
     require(held == n, claim.at("n"), "is not that of the tables")
     costs = _costs(claim, exits)
-    tests = [StepTest(n, xi, level)]
-    if front:
-        ends = [_along_front(claim, groups[0], tests[0])]
+    paths = [_declared_sequence(claim, groups[0])] if fold else declared_paths(exits)
+    level = _own_level(claim, level, len(groups)) if shared == "own" else level
+    level = level if fold else _walk_level(level, exits, xi)
+    tests = [StepTest(group.n, xi, level) for group in groups]
+    if shared == "own":
+        pairs = zip(groups, tests, strict=True)
+        ends = [decide([group], [test], paths, costs, [group]) for group, test in pairs]
     else:
-        level = _own_level(claim, level, len(groups)) if shared == "own" else level
-        level = _walk_level(level, exits, xi)
-        tests = [StepTest(group.n, xi, level) for group in groups]
-        if shared == "own":
-            pairs = zip(groups, tests, strict=True)
-            ends = [decide([group], [test], xi, costs, [group]) for group, test in pairs]
-        else:
-            ends = [decide(groups, tests, xi, costs, counted)] * len(groups)
+        ends = [decide(groups, tests, paths, costs, counted)] * len(groups)
     for group, end in zip(groups, ends, strict=True):
         require_end(group, end, graded=graded)
         if shared == "own":
             _require_no_worse([group], [end], costs)
     if shared != "own":
         _require_no_worse(counted, ends[: len(counted)], costs)
-        require(len(set(ends)) == 1, place, "differ")
         _require_parts(groups, counted, ends[0])
     claim.equals("certified", any(end[0] is not None for end in ends))
     differ = _differs(claim, groups, ends)
@@ -2231,9 +2231,9 @@ def check_cascade(claim: Part, report: Report) -> None:
     fits = all(partial) or not any(partial)
     if any(partial) and not differ:
         fits = fits and any(group.part.part("labels").count("unlabelled") for group in groups)
-    fits = fits and (shared is not None or partial[0] == told)
+    fits = fits and not (fold and any(partial))
     require(fits, place, "labels of all groups, with one that is missing, or of none")
-    _say_cascade(report, tests, partial=any(partial) and not differ, front=front, differ=differ)
+    _say_cascade(report, tests, partial=any(partial) and not differ, fold=fold, differ=differ)
 
 
 def _left_out(claim: Part, groups: Sequence[Group], shared: str | None, report: Report) -> int:
@@ -2285,7 +2285,7 @@ def _walk_level(delta: Decimal, exits: int, xi: float) -> Decimal:
 
 
 def _say_cascade(
-    report: Report, tests: Sequence[StepTest], *, partial: bool, front: bool, differ: bool
+    report: Report, tests: Sequence[StepTest], *, partial: bool, fold: bool, differ: bool
 ) -> None:
     report.checked += [
         f"that every step of every walk passes, and the one after it does not{by_region(tests)}",
@@ -2293,21 +2293,21 @@ def _say_cascade(
     ]
     report.trusted += ["the counts along the walks, and that nothing changes between their steps"]
     report.trusted += ["what more labels could lead to, within bounds"] * partial
-    report.trusted += ["that the sequence was declared by other rows"] * front
+    report.trusted += ["that the sequence was declared by other rows"] * fold
     report.checked += ["that no row has a label, and every answer that differs counts"] * differ
     report.trusted += [
         "that 'differ' was declared beforehand, and not chosen from several claims about these rows"
     ] * differ
 
 
-def _along_front(claim: Part, group: Group, test: StepTest) -> Ends:
-    """A single walk along the declared sequence, at every step down to the first failure."""
+def _declared_sequence(claim: Part, group: Group) -> Route:
+    """The sequence that a fold declared, if the walk can be one sample's along it."""
     part, walk = claim.part("declared"), group.walks[0]
     part.only("models costs share seed rows cells")
     table, models = part.table("cells"), part.integers("models")
     never = group.top + 1
-    shaped = len(group.walks) == 1 and len(table) == group.exits
-    require(shaped and len({len(row) for row in table}) == 1, part.at("cells"), "no sequence")
+    shaped = len(table) == group.exits and len({len(row) for row in table}) == 1
+    require(shaped, part.at("cells"), "no sequence")
     steps = list(zip(*table, strict=True))
     fits = len(set(steps)) == len(steps) <= 1024 and (never,) * group.exits not in steps
     fits = fits and all(0 <= cell <= never for step in steps for cell in step)
@@ -2319,17 +2319,13 @@ def _along_front(claim: Part, group: Group, test: StepTest) -> Ends:
     part.count("rows", 1)
     _require_one_sample(walk)
     claim.equals("costs", list(accumulate(part.limits("costs"))))
-    require(walk.steps == steps[: len(walk.steps)], walk.place, "leaves the sequence")
     unused = all(
         not rows or cell < never
         for step, counts in zip(walk.steps, walk.counts, strict=True)
         for cell, rows in zip(step, counts.exits, strict=True)
     )
     require(unused, walk.place, "rows leave at an exit that is never taken")
-    all_pass = len(steps) == len(walk.steps) and test.may_pass(walk.counts[-1])
-    passed = len(walk.steps) - (not all_pass)
-    test.require(walk.counts[:passed], walk.counts[passed:], walk.place)
-    return (walk.steps[passed - 1] if passed else None), 0
+    return Route(steps, declared=True)
 
 
 def _require_one_sample(walk: Walk) -> None:
@@ -2455,18 +2451,13 @@ PROCEDURES: dict[str, str] = {
     "batch/credit-two-looks/1": "batch",
     "bundle/union-bound/1": "bundle",
     "replacement/paired/1": "replacement",
-    "cascade/declared-front/1": "cascade",
-    **{
-        f"cascade/{way}": "cascade"
-        for method in ("two-models", "seven-paths")
-        for way in (
-            f"{method}/1",
-            f"{method}/partial-labels/1",
-            f"groups/common/{method}/1",
-            f"groups/own/{method}/1",
-        )
-    },
+    "cascade/paths/1": "cascade",
+    "cascade/paths-in-groups/common/1": "cascade",
+    "cascade/paths-in-groups/own/1": "cascade",
+    "cascade/declared/1": "cascade",
 }
+# How groups of a cascade have their thresholds.
+SHARED = {"cascade/paths-in-groups/common/1": "common", "cascade/paths-in-groups/own/1": "own"}
 # Kinds of which each table holds a histogram, and nothing else that was counted.
 COUNTED_ONCE = ("sets", "recall", "false-alarms", "shield", "pass-rate")
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
@@ -2654,18 +2645,11 @@ _BACKUP_IDS = "one-simulated-backup shield-latches"
 _SHIELD_IDS = f"rollouts-unseen {_ROLLOUT_IDS} score-up-to-unrecoverable {_BACKUP_IDS}"
 _STOPPED_IDS = f"{_ROWS_IDS} asked-beforehand stopped-by-outcome compared-in-float64"
 SAMPLE_IDS = f"{_ROWS_ASSUMED} rows-unseen every-row-counts "
-PARTIAL_IDS = SAMPLE_IDS + "labels-may-be-missing labels-as-they-are "
-COMPARED_IDS = SAMPLE_IDS + "differ-beforehand "
-
-
-def _cascade_ids(procedure: str) -> str:
-    """What a cascade assumes whose loss is claimed."""
-    if "/groups/" in procedure:
-        own = "exits-at-own-threshold" if "/own/" in procedure else ""
-        exits = own or "other-groups-open exits-at-threshold"
-        return f"{PARTIAL_IDS}net-loss-in-groups {exits}"
-    labels = PARTIAL_IDS if "partial" in procedure else SAMPLE_IDS + "labels-where-models-differ "
-    return labels + "net-loss exits-at-threshold" + " declared-by-a-fold" * ("front" in procedure)
+PARTIAL_IDS = "labels-may-be-missing labels-as-they-are"
+COMPLETE_IDS = "labels-where-models-differ"
+LOSS_IDS = f"{SAMPLE_IDS}{PARTIAL_IDS} net-loss"
+EXITS_IDS = "exits-at-threshold"
+OWN_IDS = "exits-at-own-threshold"
 
 
 ASSUMED_IDS = {
@@ -2705,14 +2689,12 @@ ASSUMED_IDS = {
         "rollouts-unseen independent-rollouts asked-beforehand every-fork-counts "
         "forks-have-own-noise fork-is-shielded-rollout shield-latches"
     ),
-    **{name: _cascade_ids(name) for name, kind in PROCEDURES.items() if kind == "cascade"},
+    "cascade/paths/1": f"{LOSS_IDS} {EXITS_IDS}",
+    "cascade/paths-in-groups/common/1": f"{LOSS_IDS}-in-groups other-groups-open {EXITS_IDS}",
+    "cascade/paths-in-groups/own/1": f"{LOSS_IDS}-in-groups {OWN_IDS}",
+    "cascade/declared/1": (f"{SAMPLE_IDS}{COMPLETE_IDS} net-loss {EXITS_IDS} declared-by-a-fold"),
 }
 # What each procedure assumes, by the names that the page of procedures explains.
-DIFFER_IDS = {
-    "top": "answers-that-differ exits-at-threshold",
-    "common": "answers-that-differ-in-groups other-groups-open exits-at-threshold",
-    "own": "answers-that-differ-in-groups exits-at-own-threshold",
-}
 DRAWN_IDS = {
     "weights": "exact-weights same-labels-given-inputs one-seed",
     "clusters": "claim-per-cluster one-seed",
@@ -2901,14 +2883,16 @@ def _require_ids(claim: Part) -> None:
     known = ASSUMED_IDS.get(claim.get("procedure", str))
     if known is None:
         raise UnreadableError(f"{claim.at('assumes')}: the procedure has no such names")
-    ids = known.split()
     if claim.value.get("claim") == "differ":
-        words = claim.get("procedure", str).split("/")
-        ids = (COMPARED_IDS + DIFFER_IDS[words[2] if words[1] == "groups" else "top"]).split()
+        known = known.replace(PARTIAL_IDS, "differ-beforehand")
+        known = known.replace("net-loss", "answers-that-differ")
+    elif known == ASSUMED_IDS["cascade/paths/1"] and not _tables(claim)[0].value.get("labels"):
+        known = known.replace(PARTIAL_IDS, COMPLETE_IDS)
+    ids = known.split()
     if "left_out" in claim.value:
         # Rows exit by the thresholds of their group, as by own ones.
         ids = [name for name in ids if name != "other-groups-open"]
-        ids = ["exits-at-own-threshold" if name == "exits-at-threshold" else name for name in ids]
+        ids = [OWN_IDS if name == EXITS_IDS else name for name in ids]
     ids = _ids_of_groups(ids, claim)
     if claim.value.get("drawn") is not None:
         ids = _ids_of_drawn(ids, claim)

@@ -201,8 +201,8 @@ def test_a_label_missing_where_predictions_differ_counts_as_a_loss(
     full = certify_cascade(scores, predictions, prepare(labels), xi=0.2, delta=0.1)
     assert full.certified
     assert full.unlabelled.in_all == 0
-    assert "partial-labels" in partial.claim()["procedure"]
-    assert "partial-labels" not in full.claim()["procedure"]
+    assert "labels-may-be-missing" in partial.claim()["assumes"]
+    assert "labels-may-be-missing" not in full.claim()["assumes"]
 
 
 @pytest.mark.parametrize(

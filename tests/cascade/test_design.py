@@ -24,7 +24,7 @@ from pacbound.cascade.design_search import (
 from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.procedures.cascade_front import never_cell
+from pacbound.procedures.joint_walk import top_of
 from pacbound.tally import columns
 
 Rows = dict[str, Any]
@@ -164,7 +164,7 @@ def test_the_table_of_all_thresholds_is_that_of_routing_row_by_row(exits: tuple[
         total, lost = 0.0, 0
         for row, losses in zip(fold.cells >> shift, fold.losses, strict=True):
             for m, threshold in zip(exits, vector, strict=True):
-                if threshold == never_cell(len(exits)):
+                if threshold > top_of(len(exits)):
                     continue
                 total += fold.costs[m]
                 if row[m] >= threshold:
@@ -216,8 +216,8 @@ def test_the_declared_sequence_is_distinct_and_its_cost_falls() -> None:
         steps = declared_sequence(fold, (0, 2, 3), target=target)
         assert len({tuple(step) for step in steps.T.tolist()}) == steps.shape[1]
         assert (steps >= 0).all()
-        assert (steps <= never_cell(2)).all()
-        assert not (steps == never_cell(2)).all(axis=0).any()
+        assert (steps <= top_of(2) + 1).all()
+        assert not (steps == top_of(2) + 1).all(axis=0).any()
         evaluation = Evaluation(fold, 2, 96)
         seen = [evaluation.at((0, 2), step) for step in steps.T]
         assert all(cost < 10.0 for cost, _ in seen)
@@ -394,9 +394,8 @@ def same_model_twice(claim: dict[str, Any]) -> None:
         lambda claim: claim["declared"].update(costs=[1.0]),
         lambda claim: claim["declared"]["cells"][0].__setitem__(0, 99999),
         lambda claim: claim["declared"]["cells"][0].__setitem__(0, -1),
-        lambda claim: claim.update(procedure="cascade/seven-paths/pair/1"),
-        lambda claim: claim.update(procedure="cascade/two-models/pair/1"),
-        lambda claim: claim.update(procedure="cascade/declared-front/exact/1", xi=0.04),
+        lambda claim: claim.update(procedure="cascade/paths/1"),
+        lambda claim: claim.update(procedure="cascade/paths-in-groups/own/1"),
     ],
 )
 def test_a_forged_sequence_is_found_even_with_its_digests_mended(

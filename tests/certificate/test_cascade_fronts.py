@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from pacbound.claims.cascade.fields import require_front
+from pacbound.claims.cascade.fields import require_along
 from pacbound.errors import CertificateError
-from pacbound.procedures.cascade_front import Declared
-from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.joint_walk import JointWalk, Path
 
 STEPS = np.array([[900, 1025], [1025, 800], [800, 900]]).T
-DECLARED = Declared((0, 1, 2), (1.0, 2.0, 3.0), 0.2, 0, 50, STEPS)
+DECLARED = Path(STEPS, falling=False)
+
+
+def require(counts: JointWalk) -> None:
+    require_along(counts, DECLARED, "walks", begins=True)
 
 
 def walk(exits: list[list[int]], lost: list[list[int]]) -> JointWalk:
@@ -19,7 +22,9 @@ def walk(exits: list[list[int]], lost: list[list[int]]) -> JointWalk:
 
 
 def test_counts_of_one_sample_are_taken() -> None:
-    require_front(walk([[10, 0, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks")
+    require_along(
+        walk([[10, 0, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks", begins=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,15 +43,17 @@ def test_counts_that_no_sample_has_at_all_steps_are_found(
     exits: list[list[int]], lost: list[list[int]]
 ) -> None:
     with pytest.raises(CertificateError, match="not those of one sample"):
-        require_front(walk(exits, lost), DECLARED, "walks")
+        require(walk(exits, lost))
 
 
 def test_rows_that_leave_at_an_exit_that_is_not_used_are_found() -> None:
     with pytest.raises(CertificateError, match="never taken"):
-        require_front(walk([[10, 5, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks")
+        require_along(
+            walk([[10, 5, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks", begins=True
+        )
 
 
 def test_a_walk_along_other_steps_is_found() -> None:
     other = JointWalk(STEPS[:, ::-1], *[np.zeros_like(STEPS)] * 5)
-    with pytest.raises(CertificateError, match="leaves the declared sequence"):
-        require_front(other, DECLARED, "walks")
+    with pytest.raises(CertificateError, match="not those of its declared path"):
+        require(other)

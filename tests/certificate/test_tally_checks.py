@@ -11,7 +11,8 @@ from tests.kinds.shield import shield_tally
 from pacbound import Tally, calibrate, certify_shield
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade, joint_walk, threshold
+from pacbound.procedures import threshold
+from pacbound.procedures.joint_walk import top_of
 from pacbound.stats.arguments import exact_sum
 from pacbound.tally.grids import DyadicGrid, EqualWidthBins
 
@@ -26,8 +27,8 @@ def on_grid(tally: Tally, bits: int) -> Tally:
 
 
 def test_rows_are_counted_on_the_grids_that_procedures_walk_on() -> None:
-    assert cascade_tally(50).grid.n_cells - 1 == cascade.TOP
-    assert three_models(50).grid.n_cells - 1 == joint_walk.TOP
+    assert cascade_tally(50).grid.n_cells - 1 == top_of(1)
+    assert three_models(50).grid.n_cells - 1 == top_of(2)
     assert shield_tally(50).grid.n_cells - 1 == threshold.TOP
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra `report`")
 from experiments.imagenet.generated import zoo
 from experiments.two_models import (
     NEVER,
+    TOP,
     by_bound,
     certified,
     chance_of_more,
@@ -24,7 +25,6 @@ from scipy.stats import binom
 
 from pacbound import certify_cascade
 from pacbound.paper import greedy_thresholds, lowest_threshold
-from pacbound.procedures.cascade import TOP
 
 DATA = zoo(4_000).outputs
 FAST, SLOW = DATA.places("resnet18_pytorch", "resnet101_pytorch")

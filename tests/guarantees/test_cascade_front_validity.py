@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln
+from tests.decisions import decided
 
 from pacbound.cascade.design import design_cascade
 from pacbound.cascade.design_search import Fold, declared_sequence, search
-from pacbound.procedures.cascade_front import Declared, decide, never_cell, walk_along
-from pacbound.procedures.cascade_paths import step_test
+from pacbound.procedures.cascade import Declared, step_passes
+from pacbound.procedures.joint_walk import routed, top_of
 from pacbound.stats.paired import PairedBound
 from pacbound.tally.questions.cascade import AGREE, ONLY_FAST, ONLY_SLOW, TWO_MODELS
 
@@ -89,13 +90,13 @@ def test_a_declared_sequence_is_violated_with_probability_at_most_delta(
         log = gammaln(n + 1) - gammaln(weights + 1).sum() + (weights * np.log(mass)).sum()
         chance = float(np.exp(log))
         total += chance
-        walk = walk_along(SEQUENCE, CELLS, unit * weights[:, None])
-        decision = decide(walk, declared, n, xi=xi, delta=delta, bound=bound)
+        walk = routed(SEQUENCE, CELLS, unit * weights[:, None])
+        decision = decided(walk, n, xi=xi, delta=delta, bound=bound, declared=declared)
         if decision.cells is not None:
             step = SEQUENCE.T.tolist().index(list(decision.cells))
             # All steps up to it are claimed together.
             claimed += chance * bool((losses[: step + 1] > xi).any())
-        passes = step_test(n, xi, delta, bound)(walk)
+        passes = step_passes(walk.losses, walk.gains, n, xi=xi, level=delta, bound=bound)
         anywhere += chance * bool((passes & (losses > xi)).any())
     assert total == pytest.approx(1)
     assert claimed <= delta
@@ -111,8 +112,8 @@ def test_to_keep_whatever_passes_violates_more_often_than_delta() -> None:
         weights = np.array(counts)
         log = gammaln(n + 1) - gammaln(weights + 1).sum() + (weights * np.log(mass)).sum()
         effects = [(ONLY_SLOW, ONLY_SLOW)] * 3 + [(AGREE, AGREE)]
-        walk = walk_along(SEQUENCE, CELLS, outcome_table(effects) * weights[:, None])
-        passes = step_test(n, xi, delta, "exact")(walk)
+        walk = routed(SEQUENCE, CELLS, outcome_table(effects) * weights[:, None])
+        passes = step_passes(walk.losses, walk.gains, n, xi=xi, level=delta)
         anywhere += float(np.exp(log)) * bool(passes.any())
     assert anywhere > delta
 
@@ -186,9 +187,9 @@ def test_rows_that_choose_and_certify_alike_violate_far_more_often_than_delta() 
         key = (lost * ONLY_SLOW) @ (4 ** np.arange(exits)[::-1])
         joint[np.arange(len(rows)), key] = 1
         shift = 0 if exits == 1 else 6
-        walk = walk_along(steps, cells[:, list(models[:-1])] >> shift, joint)
-        decision = decide(walk, declared, len(rows), xi=xi, delta=delta)
+        walk = routed(steps, cells[:, list(models[:-1])] >> shift, joint)
+        decision = decided(walk, len(rows), xi=xi, delta=delta, declared=declared)
         if decision.cells is not None:
-            thresholds = np.array(decision.cells) / (never_cell(exits) - 1)
+            thresholds = np.array(decision.cells) / top_of(exits)
             violations += population.true_loss(models, thresholds) > xi
     assert violations / runs > 2 * delta

@@ -4,6 +4,7 @@ of every sample of two groups, for every law on a grid.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom, multinomial
 
 from pacbound import certify_cascade
-from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared, decide
+from pacbound.procedures.cascade import (
+    Asked,
+    GroupCounts,
+    decide,
+    decide_apart,
+    walks_from_counts,
+)
 from pacbound.tally.questions.cascade import ONLY_SLOW, TWO_MODELS
 
 SIZES = (9, 14)
@@ -27,11 +34,11 @@ def samples(n: int) -> list[tuple[int, int, int]]:
     return [(low, high, n - low - high) for low in range(n + 1) for high in range(n + 1 - low)]
 
 
-def rows(sample: tuple[int, int, int]) -> GroupRows:
+def rows(sample: tuple[int, int, int]) -> GroupCounts:
     counts = np.zeros((2, 5), dtype=np.int64)
     counts[:, ONLY_SLOW] = sample[:2]
     counts[0, 0] = sample[2]
-    return GroupRows.from_counts(CELLS[:, None], counts)
+    return GroupCounts(sum(sample), walks_from_counts(CELLS[:, None], counts))
 
 
 def exited(cells: tuple[int, ...] | None) -> int:
@@ -39,20 +46,18 @@ def exited(cells: tuple[int, ...] | None) -> int:
     return 0 if cells is None else int((cells[0] <= CELLS).sum())
 
 
-def decided(shared: Shared) -> NDArray[np.int64]:
+def decided(shared: str) -> NDArray[np.int64]:
     """For each pair of samples, how many scores exit early in each group."""
-    asked: Asked = {"xi": XI, "delta": DELTA}
+    asked = Asked(XI, DELTA, (1.0, 2.0))
+    way = decide if shared == "common" else partial(decide_apart, dependent=False)
     groups = [[rows(sample) for sample in samples(n)] for n in SIZES]
-    found = [
-        [exited(part.cells) for part in decide(pair, shared, asked=asked, costs=(1.0, 2.0))]
-        for pair in product(*groups)
-    ]
+    found = [[exited(part.cells) for part in way(pair, asked)] for pair in product(*groups)]
     return np.array(found).reshape(len(groups[0]), len(groups[1]), 2)
 
 
 @pytest.mark.parametrize(("shared", "sharp"), [("common", 0.25), ("own", 0.5)])
 def test_a_group_loses_more_than_xi_with_probability_at_most_delta_for_every_law(
-    shared: Shared, sharp: float
+    shared: str, sharp: float
 ) -> None:
     exits = decided(shared)
     laws = [(low, high) for low, high in product(RATES, RATES) if low + high <= 1]

@@ -20,7 +20,7 @@ from scipy.stats import binom
 from tests.products import standing_for
 
 from pacbound.claims.cascade import certify_cascade
-from pacbound.procedures.cascade_paths import TILTS, declared_path
+from pacbound.procedures.cascade import paths_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -117,7 +117,7 @@ def fine(n_exits: int) -> Law:
 
 
 def thresholds_of(law: Law) -> Floats:
-    paths = [declared_path(tilt, law.scores.shape[1]).T for tilt in TILTS]
+    paths = [path.cells.T for path in paths_of(law.scores.shape[1])]
     return np.unique(np.concatenate(paths), axis=0) / 2**10
 
 

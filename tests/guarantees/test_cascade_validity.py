@@ -18,11 +18,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import binom
+from tests.decisions import TOP, walk_from_counts
 from tests.products import standing_for
 
 from pacbound import Tally
 from pacbound.claims.cascade import certify_cascade
-from pacbound.procedures.cascade import XI_ZERO_GRID, walk_from_counts
+from pacbound.procedures.cascade import XI_ZERO_GRID, every_threshold
 from pacbound.stats.paired import mcnemar_test, paired_test
 
 Floats = NDArray[np.float64]
@@ -218,7 +219,8 @@ def test_twenty_thresholds_at_full_delta_would_claim_no_loss_too_often() -> None
     violations = 0
     for _ in range(runs):
         tally = law.draw(rng, ROWS)
-        tried = walk_from_counts(tally.cells[:, 0], tally.counts).at(np.array(XI_ZERO_GRID))
+        walk = walk_from_counts(tally.cells[:, 0], tally.counts)
+        tried = every_threshold().at(walk, TOP - np.array(XI_ZERO_GRID))
         violations += bool(mcnemar_test(tried.only_slow, tried.only_fast, delta=delta).any())
     assert binom.sf(violations - 1, runs, 1.3 * delta) < 1e-6
 

@@ -21,7 +21,8 @@ import pytest
 
 from pacbound import Tally
 from pacbound.claims import claim_of
-from pacbound.procedures import cascade_paths
+from pacbound.procedures.cascade import first_failure, step_passes
+from pacbound.procedures.joint_walk import JointWalk
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.coins import COIN, Graded
 from pacbound.tally.columns import Rows, Slot
@@ -276,7 +277,10 @@ def _ends(claim: Any, asked: dict[str, Any], tally: Tally) -> list[float]:
     if len(walks) == 1:
         return [-claim.certify(tally, asked).thresholds[0]]
     level = asked["delta"] / len(walks)
-    test = cascade_paths.step_test(tally.rows, asked["xi"], level)
-    ends = [cascade_paths.last_to_pass(walk, test) for walk in walks]
+
+    def test(walk: JointWalk) -> Any:
+        return step_passes(walk.losses, walk.gains, tally.rows, xi=asked["xi"], level=level)
+
+    ends = [first_failure(walk, test) - 1 for walk in walks]
     pairs = zip(walks, ends, strict=True)
     return [float(-walk.cells[:, end].max()) if end >= 0 else -np.inf for walk, end in pairs]

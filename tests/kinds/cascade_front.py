@@ -10,7 +10,7 @@ from tests.kinds.random_rows import level, rate
 
 from pacbound import Certificate, Tally
 from pacbound.claims.cascade import certify_declared
-from pacbound.procedures.cascade_front import Declared
+from pacbound.procedures.cascade import Declared
 
 
 def front(rows: int, *, xi: float = 0.1) -> Certificate:

@@ -10,15 +10,11 @@ from math import comb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.decisions import TOP, walk_from_counts
+from tests.decisions import decided as decide
 from tests.products import standing_for
 
-from pacbound.procedures.cascade import (
-    TOP,
-    XI_ZERO_GRID,
-    CascadeDecision,
-    decide,
-    walk_from_counts,
-)
+from pacbound.procedures.cascade import XI_ZERO_GRID, CascadeDecision, every_threshold
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.stats.paired import PairedBound, paired_test
 
@@ -141,7 +137,8 @@ def test_a_walk_has_the_counts_of_every_threshold_whichever_cells_are_occupied()
         {5: (1, 0, 0, 0), TOP: (0, 0, 2, 0)},
         random_table(rng, 300),
     ):
-        lines, walk = exited(table), walk_of(table).at(every)
+        lines = exited(table)
+        walk = every_threshold().at(walk_of(table), TOP - every)
         assert np.array_equal(walk.cells[0], every)
         assert np.array_equal(walk.exits[0], lines.sum(axis=1))
         assert np.array_equal(walk.differ[0], lines[:, 1:].sum(axis=1))

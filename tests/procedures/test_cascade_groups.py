@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.decisions import TOP, decided
 
-from pacbound.procedures import cascade, cascade_paths
-from pacbound.procedures.cascade_groups import Asked, GroupRows, decide, refused
+from pacbound.procedures.cascade import (
+    Asked,
+    GroupCounts,
+    decide,
+    decide_apart,
+    refused,
+    step_passes,
+    total_cost,
+    walks_from_counts,
+)
 from pacbound.stats.binomial import sidak_level
 from pacbound.stats.paired import PairedBound
 from pacbound.tally.questions.cascade import grid_of, outcomes_of
@@ -33,23 +43,19 @@ def table(seed: int, n: int, exits: int, *, losing: float = 0.1) -> tuple[Intege
     return occupied, counts
 
 
-def groups_of(seed: int, exits: int, *, sizes: tuple[int, ...]) -> list[GroupRows]:
+def groups_of(seed: int, exits: int, *, sizes: tuple[int, ...]) -> list[GroupCounts]:
     return [
-        GroupRows.from_counts(*table(100 * seed + g, n, exits, losing=0.04 * (g + 1)))
+        GroupCounts(n, walks_from_counts(*table(100 * seed + g, n, exits, losing=0.04 * (g + 1))))
         for g, n in enumerate(sizes)
     ]
 
 
-def passed(groups: list[GroupRows], path: int, asked: Asked) -> int:
+def passed(groups: list[GroupCounts], path: int, asked: Asked) -> int:
     """How many steps of a path every group passes, each step tested."""
-    level = asked["delta"] / 7
+    tested = {"xi": asked.xi, "level": asked.delta / 7, "bound": asked.bound}
+    walks = [(group.n, group.walks[path]) for group in groups]
     together = np.logical_and.reduce(
-        [
-            cascade_paths.step_test(group.n, asked["xi"], level, asked.get("bound", "exact"))(
-                group.walks[path]
-            )
-            for group in groups
-        ]
+        [step_passes(walk.losses, walk.gains, n, **tested) for n, walk in walks]  # type: ignore[arg-type]
     )
     return len(together) if together.all() else int(together.argmin())
 
@@ -58,19 +64,19 @@ def passed(groups: list[GroupRows], path: int, asked: Asked) -> int:
 @pytest.mark.parametrize("seed", range(4))
 def test_two_models_end_where_the_first_group_fails(seed: int, bound: PairedBound) -> None:
     groups = groups_of(seed, 1, sizes=(300, 200, 90))
-    asked: Asked = {"xi": 0.2, "delta": 0.1, "bound": bound}
-    found = decide(groups, "common", asked=asked, costs=(1.0, 2.0))
+    asked = Asked(0.2, 0.1, (1.0, 2.0), bound)
+    found = decide(groups, asked)
     ends = []
     for group in groups:
         walk = group.walks[0]
         for step, cell in enumerate(walk.cells[0].tolist()):
             at = walk.take(np.array([step]))
             # As the first step of a walk of its own, which fails or passes alone.
-            alone = replace(at, cells=np.array([[cascade.TOP]]))
-            if cascade.decide(alone, group.n, **asked).cells is None:
+            alone = replace(at, cells=np.array([[TOP]]))
+            if decide([GroupCounts(group.n, (alone,))], asked)[0].cells is None:
                 ends.append(cell + 1)
                 break
-    expected = None if cascade.TOP + 1 in ends else (max(ends, default=0),)
+    expected = None if TOP + 1 in ends else (max(ends, default=0),)
     assert {decision.cells for decision in found} == {expected}
 
 
@@ -80,16 +86,16 @@ def test_a_path_ends_where_the_first_group_fails_and_the_cheapest_is_kept(
     seed: int, bound: PairedBound
 ) -> None:
     groups = groups_of(seed, 2, sizes=(400, 250))
-    asked: Asked = {"xi": 0.35, "delta": 0.2, "bound": bound}
     costs = (1.0, 2.5, 9.0)
-    found = decide(groups, "common", asked=asked, costs=costs)
+    asked = Asked(0.35, 0.2, costs, bound)
+    found = decide(groups, asked)
     best: list[tuple[float, int, tuple[int, ...]]] = []
     for path in range(7):
         end = passed(groups, path, asked) - 1
         if end >= 0:
             exits = np.asarray(sum(group.walks[path].exits[:, end] for group in groups))
             cells = tuple(groups[0].walks[path].cells[:, end].tolist())
-            best.append((cascade_paths.total_cost(exits, 650, costs), path, cells))
+            best.append((total_cost(exits, 650, costs), path, cells))
     expected = min(best)[1:] if best else None
     assert {(part.chosen, part.cells) for part in found if part.cells} == (
         {expected} if expected else set()
@@ -102,11 +108,11 @@ def test_a_path_ends_where_the_first_group_fails_and_the_cheapest_is_kept(
 def test_what_is_kept_decides_the_same_again(shared: str, exits: int, xi: float) -> None:
     groups = groups_of(5, exits, sizes=(300, 200, 0))
     for some in (groups[:2], groups):
-        asked: Asked = {"xi": xi, "delta": 0.2}
-        costs = tuple(float(cost) for cost in range(1, exits + 2))
-        first = decide(some, shared, asked=asked, costs=costs)  # type: ignore[arg-type]
-        kept = [GroupRows(group.n, part.walks) for group, part in zip(some, first, strict=True)]
-        again = decide(kept, shared, asked=asked, costs=costs)  # type: ignore[arg-type]
+        asked = Asked(xi, 0.2, tuple(float(cost) for cost in range(1, exits + 2)))
+        way = decide if shared == "common" else partial(decide_apart, dependent=False)
+        first = way(some, asked)
+        kept = [GroupCounts(group.n, part.walks) for group, part in zip(some, first, strict=True)]
+        again = way(kept, asked)
         for one, other in zip(first, again, strict=True):
             assert (one.cells, one.chosen, one.refusal) == (
                 other.cells,
@@ -124,11 +130,12 @@ def test_own_thresholds_are_those_of_each_group_alone_at_the_sidak_level(
     bound: PairedBound,
 ) -> None:
     groups = groups_of(1, 1, sizes=(300, 200, 3))
-    asked: Asked = {"xi": 0.2, "delta": 0.1, "bound": bound}
-    found = decide(groups, "own", asked=asked, costs=(1.0, 2.0))
-    level: Asked = {**asked, "delta": sidak_level(0.1, 3)}
+    asked = Asked(0.2, 0.1, (1.0, 2.0), bound)
+    found = decide_apart(groups, asked, dependent=False)
+    level = sidak_level(0.1, 3)
     for group, part in zip(groups, found, strict=True):
-        assert part.cells == cascade.decide(group.walks[0], group.n, **level).cells
+        alone = decided(group.walks, group.n, xi=0.2, delta=level, bound=bound)
+        assert part.cells == alone.cells
     assert found[2].cells is None
     assert refused(["a", "b", "c"], groups, found) is None
 
@@ -140,8 +147,7 @@ def test_a_group_without_rows_is_to_blame_and_named_with_the_rows_it_would_take(
 ) -> None:
     groups = groups_of(2, exits, sizes=(500, 0))
     costs = tuple(float(cost) for cost in range(1, exits + 2))
-    asked: Asked = {"xi": 0.3, "delta": 0.1, "bound": bound}
-    found = decide(groups, "common", asked=asked, costs=costs)
+    found = decide(groups, Asked(0.3, 0.1, costs, bound))
     why = refused(["day", "dawn"], groups, found)
     assert [part.cells for part in found] == [None, None]
     assert why is not None

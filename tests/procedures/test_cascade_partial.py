@@ -11,19 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.decisions import TOP, decided, walk_from_counts
 from tests.products import standing_for
 
-from pacbound.procedures import cascade, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, CascadeDecision, walk_from_counts
-from pacbound.procedures.cascade_groups import Asked, GroupRows, decide_alone
-from pacbound.procedures.cascade_paths import TILTS, last_to_pass, step_test
-from pacbound.procedures.joint_walk import TOP as JOINT_TOP
-from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.cascade import (
+    TILTS,
+    XI_ZERO_GRID,
+    CascadeDecision,
+    first_failure,
+    settled,
+    step_passes,
+    walks_from_counts,
+)
+from pacbound.procedures.joint_walk import JointWalk, top_of
 from pacbound.stats.paired import PairedBound, paired_test
 from pacbound.tally.questions.cascade import outcomes_of
 
 Integers = NDArray[np.int64]
 
+JOINT_TOP = top_of(2)
 BOUNDS: tuple[PairedBound, ...] = ("exact", "pair")
 FAST, SLOW, NEITHER, UNLABELLED = "only_fast", "only_slow", "neither", "unlabelled"
 PLACES = (TOP, 60_000, 60_000, 40_000, 0)
@@ -51,17 +57,8 @@ def lowest(decision: CascadeDecision) -> int:
     return TOP + 1 if decision.cells is None else decision.cells[0]
 
 
-def best_possible(
-    walks: tuple[JointWalk, ...],
-    n: int,
-    *,
-    xi: float,
-    delta: float,
-    bound: PairedBound,
-    costs: tuple[float, ...] = (1.0, 2.0),
-) -> CascadeDecision:
-    asked: Asked = {"xi": xi, "delta": delta, "bound": bound}
-    return decide_alone(GroupRows(n, walks).with_gains(), asked, costs)
+def best_possible(walks: tuple[JointWalk, ...], n: int, **asked: Any) -> CascadeDecision:
+    return decided(tuple(walk.with_gains() for walk in walks), n, **asked)
 
 
 EXACT = ("exact", 0.15, 0.3)
@@ -80,19 +77,19 @@ def test_whatever_passes_with_some_labels_passes_with_all_and_the_stop_rule_is_e
     @cache
     def end(outcomes: tuple[str, ...]) -> int:
         walk = two_models(outcomes, agreeing, places).as_judged()
-        return lowest(cascade.decide(walk, n, xi=xi, delta=delta, bound=bound))
+        return lowest(decided(walk, n, xi=xi, delta=delta, bound=bound))
 
     ends, stopped = set(), 0
     for outcomes in product((FAST, SLOW, NEITHER, UNLABELLED), repeat=len(places)):
         walk = two_models(outcomes, agreeing, places).as_judged()
-        now = cascade.decide(walk, n, xi=xi, delta=delta, bound=bound)
+        now = decided(walk, n, xi=xi, delta=delta, bound=bound)
         best = best_possible((walk,), n, xi=xi, delta=delta, bound=bound)
         possible = {end(labels) for labels in completions(outcomes)}
         assert max(possible) == lowest(now), "the present end is the worst that labels can do"
         assert min(possible) == lowest(best)
-        assert cascade_partial.settled(now, best) == (possible == {lowest(now)})
+        assert settled(now, best) == (possible == {lowest(now)})
         ends |= possible
-        stopped += UNLABELLED in outcomes and cascade_partial.settled(now, best)
+        stopped += UNLABELLED in outcomes and settled(now, best)
     assert len(ends) > 2, "the labels decide where the walk ends"
     assert stopped, "some walks are settled before all labels are there"
 
@@ -124,8 +121,11 @@ def three_models(rows: tuple[tuple[str, str], ...], agreeing: int) -> tuple[Inte
 def ends_of(
     walks: tuple[JointWalk, ...], n: int, xi: float, delta: float, bound: PairedBound
 ) -> list[int]:
-    test = step_test(n, xi, delta / len(TILTS), bound)
-    return [last_to_pass(walk, test) for walk in walks]
+    def test(walk: JointWalk) -> Any:
+        level = delta / len(TILTS)
+        return step_passes(walk.losses, walk.gains, n, xi=xi, level=level, bound=bound)
+
+    return [first_failure(walk, test) for walk in walks]
 
 
 PAIR = ("pair", 0.055, 0.9, 40)
@@ -141,25 +141,25 @@ def test_every_path_ends_before_its_end_with_all_labels_and_the_stop_rule_is_exa
 ) -> None:
     n, costs = agreeing + len(ROWS), (1.0, 3.0, 9.0)
     every = [[*LABELLED[which], WITHOUT[which]] for _, _, which in ROWS]
-    decided: dict[tuple[Any, ...], tuple[list[int], CascadeDecision, CascadeDecision]] = {}
+    found_for: dict[tuple[Any, ...], tuple[list[int], CascadeDecision, CascadeDecision]] = {}
     for rows in product(*every):
-        walks = cascade_paths.walks_from_counts(*three_models(rows, agreeing))
-        now = cascade_paths.decide(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
+        walks = walks_from_counts(*three_models(rows, agreeing))
+        now = decided(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
         best = best_possible(walks, n, xi=xi, delta=delta, bound=bound, costs=costs)
-        decided[rows] = ends_of(walks, n, xi, delta, bound), now, best
+        found_for[rows] = ends_of(walks, n, xi, delta, bound), now, best
     found, stopped = set(), 0
-    for rows, (ends, now, best) in decided.items():
+    for rows, (ends, now, best) in found_for.items():
         options: list[list[tuple[str, str]]] = [
             LABELLED[which] if UNLABELLED in outcome else [outcome]
             for (_, _, which), outcome in zip(ROWS, rows, strict=True)
         ]
         possible = set()
         for labels in product(*options):
-            full, with_all, _ = decided[labels]
+            full, with_all, _ = found_for[labels]
             assert all(end <= whole for end, whole in zip(ends, full, strict=True))
             possible.add((with_all.cells, with_all.chosen) if with_all.cells else None)
         present = (now.cells, now.chosen) if now.cells else None
-        assert cascade_partial.settled(now, best) == (possible == {present})
+        assert settled(now, best) == (possible == {present})
         found |= possible
         stopped += any(UNLABELLED in row for row in rows) and len(possible) == 1
     assert len(found) > 1
@@ -175,25 +175,25 @@ def test_without_loss_more_models_pass_with_some_labels_only_what_passes_with_al
     for gains, losses, missing in product((0, 12, 20), (0, 3), (0, 1, 8)):
         n = gains + losses + missing
 
-        def decided(
+        def found(
             gains: int, losses: int, missing: int, n: int = n, *, best: bool = False
         ) -> CascadeDecision:
             counts = np.zeros((1, len(names)), dtype=np.int64)
             counts[0, [*kinds, without]] = gains, losses, missing
-            walks = cascade_paths.walks_from_counts(cells, counts)
-            decide = best_possible if best else cascade_paths.decide
+            walks = walks_from_counts(cells, counts)
+            decide = best_possible if best else decided
             return decide(walks, n, xi=0.0, delta=0.5, bound="exact", costs=(1.0, 2.0, 3.0))
 
         if n == 0:
             continue
-        now = decided(gains, losses, missing)
-        best = decided(gains, losses, missing, best=True)
+        now = found(gains, losses, missing)
+        best = found(gains, losses, missing, best=True)
         possible = {
-            decided(gains + more, losses + missing - more, 0).cells for more in range(missing + 1)
+            found(gains + more, losses + missing - more, 0).cells for more in range(missing + 1)
         }
         assert now.cells in possible
         assert now.cells is None or None not in possible
-        assert cascade_partial.settled(now, best) == (possible == {now.cells})
+        assert settled(now, best) == (possible == {now.cells})
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -229,7 +229,7 @@ def test_every_test_keeps_passing_with_fewer_losses_and_with_more_gains(bound: P
 
 def test_a_refusal_says_that_labels_for_saturated_scores_may_help() -> None:
     walk = two_models((UNLABELLED,) * 6, 40, (TOP,) * 6)
-    refused = cascade.decide(walk, 46, xi=0.05, delta=0.1, bound="exact")
+    refused = decided(walk, 46, xi=0.05, delta=0.1, bound="exact")
     assert refused.cells is None
     assert refused.refusal is not None
     assert refused.refusal.code == "saturated-unlabelled"
@@ -238,7 +238,7 @@ def test_a_refusal_says_that_labels_for_saturated_scores_may_help() -> None:
 
 def test_where_no_rows_could_certify_the_claim_it_is_settled_at_once() -> None:
     walk = two_models((UNLABELLED,) * 5, 4)
-    now = cascade.decide(walk, 10, xi=0.001, delta=0.01, bound="exact")
+    now = decided(walk, 10, xi=0.001, delta=0.01, bound="exact")
     assert now.cells is None
     best = best_possible((walk,), 10, xi=0.001, delta=0.01, bound="exact")
-    assert cascade_partial.settled(now, best) == (best.cells is None)
+    assert settled(now, best) == (best.cells is None)

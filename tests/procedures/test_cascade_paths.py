@@ -15,31 +15,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.decisions import decided as decide
 from tests.products import standing_for
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import CascadeDecision
-from pacbound.procedures.cascade_paths import (
+from pacbound.procedures import cascade
+from pacbound.procedures.cascade import (
     STEPS,
     TILTS,
     WITHOUT_LOSS,
+    CascadeDecision,
     checked_costs,
-    decide,
-    declared_path,
     total_cost,
     walks_from_counts,
 )
-from pacbound.procedures.joint_walk import TOP, JointWalk
+from pacbound.procedures.joint_walk import JointWalk, top_of
 from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
 
 Integers = NDArray[np.int64]
 Walks = tuple[JointWalk, ...]
 
 BOUNDS: tuple[PairedBound, ...] = ("exact", "pair")
+TOP = top_of(2)
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
 
 
 # ---- the paths
+
+
+def declared_path(tilt: float, exits: int) -> Integers:
+    return cascade.declared_path(tilt, exits).cells
+
 
 FROZEN = {
     2: "fd17a1b0d809681d73d9fa308cd48d4c32f534c5f88121f0ea15c8290f389c07",
@@ -399,14 +405,13 @@ def test_without_allowed_loss_the_cheapest_of_147_thresholds_that_pass_mcnemar_i
     assert found == {True, False}
 
 
-def test_steps_other_than_those_declared_are_not_decided_without_loss() -> None:
+def test_without_loss_the_declared_steps_are_kept_whatever_steps_a_document_has() -> None:
     cells, outcomes = random_rows(np.random.default_rng(27), 200, 2)
     walks = walks_from_counts(*tabulated(cells, outcomes))
-    claim: dict[str, Any] = {"xi": 0.0, "delta": 0.1, "bound": "exact", "costs": (1.0, 2.0, 3.0)}
     for steps in (list(range(21)), [*WITHOUT_LOSS[:-1], 1023], list(WITHOUT_LOSS[:-1])):
-        with pytest.raises(InvalidValueError, match="declared steps"):
-            decide(tuple(walk.take(steps) for walk in walks), 200, **claim)
-    decide(tuple(walk.take(list(WITHOUT_LOSS)) for walk in walks), 200, **claim)
+        found = decide(tuple(walk.take(steps) for walk in walks), 200, xi=0.0, delta=0.1)
+        for walk, tilt in zip(found.walks, TILTS, strict=True):
+            assert np.array_equal(walk.cells, declared_path(tilt, 2)[:, list(WITHOUT_LOSS)])
 
 
 def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:

@@ -8,15 +8,23 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.decisions import walk_from_counts
 
-from pacbound.procedures.cascade import walk_from_counts
-from pacbound.procedures.joint_walk import NEVER, TOP, along, along_each
+from pacbound.procedures import joint_walk
+from pacbound.procedures.cascade import every_threshold
+from pacbound.procedures.joint_walk import JointWalk, top_of
 
 Integers = NDArray[np.int64]
+TOP = top_of(2)
+NEVER = TOP + 1
 
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
 LEVELS = (0, 1, 2, 511, 512, 513, 1023, TOP)
 """Few values, so that scores and thresholds are often equal, or next to each other."""
+
+
+def along(path: Integers, cells: Integers, counts: Integers) -> JointWalk:
+    return joint_walk.along([path], cells, counts)[0]
 
 
 def literal(
@@ -131,7 +139,7 @@ def test_several_paths_at_once_give_the_walks_of_each(
     table = tabulated(cells, outcomes)
     paths = [path, np.minimum(path, 600), np.full_like(path, NEVER)]
     for walk, alone in zip(
-        along_each(iter(paths), *table), [along(each, *table) for each in paths], strict=True
+        joint_walk.along(iter(paths), *table), [along(each, *table) for each in paths], strict=True
     ):
         assert all(np.array_equal(a, b) for a, b in zip(astuple(walk), astuple(alone), strict=True))
     assert not along(paths[2], *table).exits.any(), "a threshold above every score is never reached"
@@ -174,7 +182,8 @@ def test_a_walk_of_one_exit_is_the_walk_of_two_models() -> None:
     table = tabulated(cells, outcomes)
     alone = walk_from_counts(table[0][:, 0], table[1])
     # The walk of two models begins at 2^16; below the cells of this grid it has the same counts.
-    joint, single = along(falling, *table), alone.at(falling[0])
+    joint = along(falling, *table)
+    single = every_threshold().at(alone, top_of(1) - falling[0])
     assert all(np.array_equal(a, b) for a, b in zip(astuple(joint), astuple(single), strict=True))
 
 

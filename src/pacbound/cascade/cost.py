@@ -28,7 +28,7 @@ from pacbound.cascade.rows import ReadingOptions, RowsRead, read_rows
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.procedures.cascade_paths import total_cost
+from pacbound.procedures.cascade import total_cost
 from pacbound.says import exact, likelihood
 from pacbound.stats.arguments import claimed_delta
 from pacbound.stats.binomial import binomial_upper, bonferroni_level

@@ -16,8 +16,7 @@ from pacbound.cascade.rows import CLASSES, ReadingOptions
 from pacbound.claims.cascade import CLAIM, CascadeCertificate, certify_declared
 from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade_front import Declared
-from pacbound.procedures.cascade_paths import LARGEST_COST
+from pacbound.procedures.cascade import LARGEST_COST, Declared
 from pacbound.sources.batches import part_of
 from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.paths import are_paths

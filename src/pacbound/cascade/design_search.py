@@ -23,7 +23,8 @@ from math import comb, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.procedures.cascade_front import MOST_STEPS, never_cell
+from pacbound.procedures.cascade import MOST_STEPS
+from pacbound.procedures.joint_walk import top_of
 from pacbound.tally.questions.cascade import grid_of
 
 Floats = NDArray[np.float64]
@@ -126,7 +127,7 @@ class Evaluation:
 
     def __init__(self, fold: Fold, exits: int, quantiles: int) -> None:
         shift = grid_of(1).bits - grid_of(exits).bits
-        never = never_cell(exits)
+        never = top_of(exits) + 1
         self._fold = fold
         # The coarser grid's cells: floor(floor(2^16 s) / 2^6) is floor(2^10 s).
         self._cells = fold.cells >> shift
@@ -186,7 +187,7 @@ class Evaluation:
         """The mean cost and the mean loss of a row at one vector of thresholds, on the grid."""
         left, loss, cost = np.ones(len(self._cells), dtype=bool), 0, 0.0
         for m, threshold in zip(exits, vector.tolist(), strict=True):
-            if threshold < never_cell(len(exits)):
+            if threshold <= top_of(len(exits)):
                 cost += self._fold.costs[m] * int(left.sum())
                 leaves = left & (self._cells[:, m] >= threshold)
                 loss += int(self._fold.losses[leaves, m].sum())
@@ -263,7 +264,7 @@ def declared_sequence(fold: Fold, models: Sequence[int], *, target: float) -> In
     corners, _ = evaluation.front(exits)
     corners = _thinned(corners, MOST_STEPS // (2 * BETWEEN))
     steps = list[Integers]()
-    never = np.full(len(exits), never_cell(len(exits)))
+    never = np.full(len(exits), top_of(len(exits)) + 1)
     if target > 0:
         alone = fold.costs[fold.slow]
         for vector in _between(never, corners[:, 0], 2 * BETWEEN)[:-1]:

@@ -1,25 +1,25 @@
-"""The running counts of a cascade of any number of models, as its thresholds fall together along a
-list fixed in advance.
-"""
+"""Paths of thresholds, and the running counts of a cascade of any number of models along them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.tally.questions.cascade import MORE_MODELS as GRID
-from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, of_exit
+from pacbound.errors import InvalidValueError
+from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, grid_of, of_exit
 
 Integers = NDArray[np.int64]
 
-# The highest cell of the question's grid; a procedure of another grid would need another name.
-TOP = GRID.n_cells - 1
 
-# A threshold above every score: this exit is never taken.
-NEVER = TOP + 1
+def top_of(exits: int) -> int:
+    """The highest cell of the grid that scores are counted on, finer where there is a single exit;
+    a procedure of another grid would need another name. The threshold above it is never reached.
+    """
+    return grid_of(exits).n_cells - 1
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,18 @@ class JointWalk:
         """The walk at some of its steps."""
         return JointWalk(**{name: column[:, steps] for name, column in vars(self).items()})
 
-    def at(self, cells: Integers) -> JointWalk:
-        """The walk of a single exit at any cells of its grid: the counts are those of the last step
-        at or above each of them.
-        """
-        steps = np.searchsorted(-self.cells[0], -cells, side="right") - 1
-        return replace(self.take(steps), cells=cells[None])
-
     def changes(self) -> Integers:
         """The first step, and each at which a count that the tests look at changes."""
         judged = np.concatenate([self.differ, self.lost, self.only_fast])
         return np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=1) != 0).any(axis=0))))
+
+    def counts_at(self, cells: Sequence[int] | None, name: str) -> Integers:
+        """The counts of a `name` at each exit where thresholds are `cells`; 0 if they never are."""
+        if cells is not None:
+            there = np.flatnonzero((self.cells == np.array(cells)[:, None]).all(axis=0))
+            if there.size:
+                return np.asarray(getattr(self, name)[:, there[-1]])
+        return np.zeros(len(self.cells), dtype=np.int64)
 
     def as_judged(self) -> JointWalk:
         """The walk with the counts that tests look at: none looks at rows that differ to no
@@ -78,37 +79,70 @@ class JointWalk:
         """
         return replace(self, differ=self.lost + self.only_fast)
 
-    def scaled(self, n: int, rows: int) -> JointWalk:
-        """The first step as so many `rows` like these `n` would have it: gains are rounded down and
-        all else up, in Python's integers, since the products leave int64.
+    def with_gains(self) -> JointWalk:
+        """The walk as it would be if every row without a label were a gain: what is decided from it
+        is the best that more labels could lead to.
         """
-        up = [
-            [[-(-count * rows // n)] for count in part[:, 0].tolist()]
-            for part in (self.exits, self.differ, self.lost)
-        ]
-        gains = [[count * rows // n] for count in self.only_fast[:, 0].tolist()]
-        return JointWalk(self.cells[:, :1], *map(np.array, (*up, gains, [[0]] * len(gains))))
+        gains, none = self.only_fast + self.unlabelled, np.zeros_like(self.unlabelled)
+        return replace(self, only_fast=gains, unlabelled=none)
 
     def __len__(self) -> int:
         return int(self.cells.shape[1])
 
 
-def along(path: Integers, cells: Integers, counts: Integers) -> JointWalk:
-    """The counts at every step of `path`, from the occupied joint cells and their joint outcomes.
+@dataclass(frozen=True)
+class Path:
+    """Vectors of thresholds in the order in which they are tested, (exits, steps). Where they are
+    `falling`, none rises from a step to the next, and a walk need have only the steps at which its
+    counts change; else it has every step.
+    """
 
-    `path` is (exits, steps) and falls along its steps in every exit, so a row takes exit m from the
+    cells: Integers
+    falling: bool = True
+
+    def step(self, place: int) -> tuple[int, ...]:
+        """The thresholds at a place."""
+        return tuple(self.cells[:, place].tolist())
+
+    def places(self, walk: JointWalk) -> Integers:
+        """Where the steps of a walk stand on the path; of equal thresholds the first is meant."""
+        found = np.arange(len(walk))
+        if self.falling:
+            found = np.searchsorted(self._fall, -walk.cells.sum(axis=0))
+        there = np.minimum(found, self.cells.shape[1] - 1)
+        if (self.cells[:, there] != walk.cells).any() or there[-1] != found[-1]:
+            raise InvalidValueError("The thresholds of a walk are not those of its declared path.")
+        return np.asarray(there)
+
+    def at(self, walk: JointWalk, places: Integers) -> JointWalk:
+        """The walk at any places: the counts are those of its last step at or above each."""
+        steps = np.searchsorted(self.places(walk), places, side="right") - 1
+        return replace(walk.take(steps), cells=self.cells[:, places])
+
+    def kept(self, walk: JointWalk, end: int) -> JointWalk:
+        """What a certificate keeps of a walk that ends at a place, -1 for none: the steps that
+        change what tests look at, up to the next, and the end; all, where they do not fall.
+        """
+        seen, last = self.places(walk), max(end, 0)
+        if self.falling:
+            seen, last = seen[walk.changes()], int(np.searchsorted(self._fall, self._fall[last]))
+        return self.at(walk, np.unique([*seen[seen <= end + 1].tolist(), last]))
+
+    @cached_property
+    def _fall(self) -> Integers:
+        return np.asarray(-self.cells.sum(axis=0))
+
+
+def along(paths: Iterable[Integers], cells: Integers, counts: Integers) -> list[JointWalk]:
+    """The counts at every step of several paths, from the occupied joint cells and their joint
+    outcomes.
+
+    A path is (exits, steps) and falls along its steps in every exit, so a row takes exit m from the
     first step at which its score reaches that threshold until the first at which an earlier exit's
     is reached.
     """
-    return along_each((path,), cells, counts)[0]
-
-
-def along_each(
-    paths: Iterable[Integers], cells: Integers, counts: Integers
-) -> tuple[JointWalk, ...]:
-    """The walks along several paths of the same rows."""
-    answered = answered_at_exits(counts, cells.shape[1])
-    return tuple(_along(path, cells, answered) for path in paths)
+    answered = _answered(counts, cells.shape[1])
+    return [_along(path, cells, answered) for path in paths]
 
 
 def _along(path: Integers, cells: Integers, answered: list[tuple[Integers, ...]]) -> JointWalk:
@@ -133,6 +167,20 @@ def exits_along(path: Integers, cells: Integers) -> tuple[Integers, Integers]:
     return first, np.minimum.accumulate(np.concatenate([before, first[:-1]]), axis=0)
 
 
+def routed(sequence: Integers, cells: Integers, counts: Integers) -> JointWalk:
+    """The counts at every step of any sequence of thresholds, (exits, steps)."""
+    exits, steps = sequence.shape
+    answered = _answered(counts, exits)
+    parts = np.zeros((5, exits, steps), dtype=np.int64)
+    for step in range(steps):
+        left = np.ones(len(cells), dtype=bool)
+        for m in range(exits):
+            leaves = left & (cells[:, m] >= sequence[m, step])
+            parts[:, m, step] = [weights[leaves].sum() for weights in answered[m]]
+            left &= ~leaves
+    return JointWalk(sequence, *parts)
+
+
 def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) -> Integers:
     """How much weight is there at each step, if each part of it is there from `first` up to, not
     including, `until`.
@@ -144,17 +192,13 @@ def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) 
     return np.cumsum(arrive - leave)[:n_steps].astype(np.int64)
 
 
-def answered_at_exits(counts: Integers, n_exits: int) -> list[tuple[Integers, ...]]:
+def _answered(counts: Integers, n_exits: int) -> list[tuple[Integers, ...]]:
     """For each exit the rows of every cell by what it would answer: all, those that differ,
     only_slow, only_fast and unlabelled.
     """
-    return [_at_exit(counts, m, n_exits) for m in range(n_exits)]
-
-
-def _at_exit(counts: Integers, exit_: int, n_exits: int) -> tuple[Integers, ...]:
-    """All rows, those that differ, only_slow, only_fast and unlabelled, by what `exit_` would
-    answer.
-    """
-    single = of_exit(counts, exit_, n_exits)
-    differ = single[:, ONLY_FAST:].sum(axis=1)
-    return single.sum(axis=1), differ, *single[:, [ONLY_SLOW, ONLY_FAST, UNLABELLED]].T
+    found = []
+    for m in range(n_exits):
+        single = of_exit(counts, m, n_exits)
+        named = single[:, [ONLY_SLOW, ONLY_FAST, UNLABELLED]].T
+        found.append((single.sum(axis=1), single[:, ONLY_FAST:].sum(axis=1), *named))
+    return found

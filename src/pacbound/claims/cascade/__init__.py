@@ -19,7 +19,7 @@ from pacbound.claims.cascade.certificate import (
 )
 from pacbound.claims.cascade.claim import CLAIM
 from pacbound.claims.claim import certify_passed
-from pacbound.procedures.cascade_front import Declared
+from pacbound.procedures.cascade import Declared
 from pacbound.stats.arguments import whole_number, whole_numbers
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally

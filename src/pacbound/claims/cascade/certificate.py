@@ -16,10 +16,8 @@ from pacbound.claims.assumptions import seed_line
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate, ReadOnly
 from pacbound.claims.claim import sealed
 from pacbound.errors import InvalidTypeError, PacboundError
-from pacbound.procedures import cascade, cascade_paths, joint_walk
-from pacbound.procedures.cascade import CascadeRefusal
-from pacbound.procedures.cascade_front import Declared, never_cell
-from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.cascade import CascadeRefusal, Declared, total_cost
+from pacbound.procedures.joint_walk import JointWalk, top_of
 from pacbound.tally.questions.cascade import ALL_ROWS
 
 Floats = NDArray[np.float64]
@@ -201,8 +199,7 @@ class CascadeGroup:
 
     def seen(self, count: Counted) -> Integers:
         """The counts of each exit at the thresholds, none if there are no thresholds."""
-        walk = self.walks[self.chosen]
-        return counts_at(walk, self.cells, getattr(walk, count))
+        return self.walks[self.chosen].counts_at(self.cells, count)
 
     def lost(self) -> int:
         """Rows lost less rows gained at the thresholds, those without a label counted as lost."""
@@ -212,7 +209,7 @@ class CascadeGroup:
     def _cost(self, exits: Sequence[int]) -> float | None:
         if self.costs is None or not self.n:
             return None
-        return cascade_paths.total_cost(np.array(exits), self.n, self.costs) / self.n
+        return total_cost(np.array(exits), self.n, self.costs) / self.n
 
 
 class CascadeCertificate(Certificate):
@@ -290,14 +287,6 @@ class CascadeCertificate(Certificate):
     def bounded(self) -> str:
         """What `xi` bounds: "loss", or "differ"."""
         return str(self.values["claim"])
-
-    @property
-    def method(self) -> str:
-        """How thresholds were found: "walk" for two models; "paths" for more; "front" for a
-        sequence of thresholds that a fold declared (`design_cascade`).
-        """
-        by: Any = self.by.procedures[self.values["procedure"]]
-        return str(by.method)
 
     @property
     def scope(self) -> str:
@@ -446,11 +435,7 @@ class CascadeCertificate(Certificate):
         given.
         """
         costs = self.costs_in_use
-        return (
-            None
-            if costs is None
-            else cascade_paths.total_cost(self.exit_counts, self.n, costs) / self.n
-        )
+        return None if costs is None else total_cost(self.exit_counts, self.n, costs) / self.n
 
     @property
     def costs_in_use(self) -> tuple[float, ...] | None:
@@ -532,7 +517,7 @@ def group_of(
     exits = len(table["walks"][0].cells)
     cells = cells_of(table["thresholds"])
     if declared is not None:
-        costs = declared.costs_at(cells or (never_cell(exits),) * exits)
+        costs = declared.costs_at(cells or (top_of(exits) + 1,) * exits)
     return CascadeGroup(
         table["group"],
         table["n"],
@@ -546,18 +531,11 @@ def group_of(
     )
 
 
-def grid_top(exits: int) -> int:
-    """The highest cell of the grid that scores are counted on: finer where there is a single
-    exit.
-    """
-    return cascade.TOP if exits == 1 else joint_walk.TOP
-
-
 def thresholds_of(cells: Cells | None, exits: int) -> Floats:
     """Cells of the grid as thresholds; +inf where there are none, or one is above every score."""
     if cells is None:
         return np.full(exits, np.inf)
-    top = grid_top(exits)
+    top = top_of(exits)
     return np.array([cell / top if cell <= top else np.inf for cell in cells])
 
 
@@ -565,17 +543,8 @@ def cells_of(thresholds: Sequence[float]) -> Cells | None:
     """Thresholds as cells of their grid; None where nothing ever exits."""
     if all(value == np.inf for value in thresholds):
         return None
-    top = grid_top(len(thresholds))
+    top = top_of(len(thresholds))
     return tuple(top + 1 if value == np.inf else int(value * top) for value in thresholds)
-
-
-def counts_at(walk: JointWalk, cells: Cells | None, counts: Integers) -> Integers:
-    """Counts of each exit along the walk, where its thresholds are `cells`; 0 if they are not."""
-    if cells is not None:
-        there = np.flatnonzero((walk.cells == np.array(cells)[:, None]).all(axis=0))
-        if there.size:
-            return np.asarray(counts[:, there[-1]])
-    return np.zeros(len(walk.cells), dtype=np.int64)
 
 
 def sealed_walk(walk: JointWalk) -> JointWalk:

@@ -8,8 +8,8 @@ same end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from pacbound.claims.assumptions import BY_COINS
 from pacbound.claims.cascade import next_labels, words
 from pacbound.claims.cascade.certificate import (
     CascadeCertificate,
-    counts_at,
-    grid_top,
     sealed_walk,
     thresholds_of,
     unit_costs,
@@ -27,7 +25,7 @@ from pacbound.claims.cascade.certificate import (
 from pacbound.claims.cascade.fields import Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.certificate import Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, interval_work
+from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, interval_work, sealed
 from pacbound.claims.provenance import Provenance
 from pacbound.claims.tables import (
     depend,
@@ -42,19 +40,23 @@ from pacbound.fields import Fields
 from pacbound.figure import Figure
 from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, xi_ask
 from pacbound.measure import Measure, Sample
-from pacbound.procedures import (
-    cascade,
-    cascade_front,
-    cascade_groups,
-    cascade_partial,
-    cascade_paths,
+from pacbound.procedures import cascade
+from pacbound.procedures.cascade import (
+    COMMON,
+    DECLARED,
+    OWN,
+    PATHS,
+    SHARED,
+    Asked,
+    CascadeDecision,
+    Declared,
+    GroupCounts,
+    checked_costs,
+    walks_from_counts,
 )
-from pacbound.procedures.cascade import CascadeDecision
-from pacbound.procedures.cascade_front import Declared
-from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
+from pacbound.procedures.joint_walk import top_of
 from pacbound.says import Says
 from pacbound.stats.arguments import exact_sum
-from pacbound.stats.binomial import bonferroni_level
 from pacbound.stats.paired import labels_needed_by_walk, paired_test_work
 from pacbound.tally.draws import refuse_fresh_seed
 from pacbound.tally.questions.cascade import (
@@ -72,7 +74,6 @@ from pacbound.tally.row_rules import Exits, RowRule
 from pacbound.tally.tally import Tally, require_is_tally
 
 Integers = NDArray[np.int64]
-Method = Literal["walk", "paths", "front"]
 
 # Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more than
 # 32 MB is not read.
@@ -91,57 +92,25 @@ _ROWS: Final = (
     "every-row-counts",
 )
 _LABELS: Final = ("labels-may-be-missing", "labels-as-they-are")
+_COMPLETE: Final = ("labels-where-models-differ",)
+# When a row exits, by how groups have their thresholds.
+_EXITS: Final[Mapping[str | None, tuple[str, ...]]] = {
+    None: ("exits-at-threshold",),
+    "common": ("other-groups-open", "exits-at-threshold"),
+    "own": ("exits-at-own-threshold",),
+}
 
 
-@dataclass(frozen=True)
-class CascadeProcedure(Procedure):
-    """A way of deciding: which walks, for one table or for groups; `partial` where labels are
-    missing, which the name of a procedure without groups says.
-    """
-
-    method: Method = "walk"
-    shared: Shared | None = None
-    partial: bool = False
+def _assumes(
+    shared: str | None, labels: tuple[str, ...] = _LABELS, about: str = "net-loss"
+) -> tuple[str, ...]:
+    where = about if shared is None else f"{about}-in-groups"
+    return (*_ROWS, *labels, where, *_EXITS[shared])
 
 
-def _assumes(method: Method, shared: Shared | None, *, partial: bool) -> tuple[str, ...]:
-    if shared is None and not partial:
-        labels: tuple[str, ...] = ("labels-where-models-differ",)
-    else:
-        labels = _LABELS
-    fold = ("declared-by-a-fold",) if method == "front" else ()
-    return (*_ROWS, *labels, *_certified("loss", shared), *fold)
-
-
-def _certified(claim: str, shared: Shared | None) -> tuple[str, ...]:
-    """What the claim is about, and when a row exits."""
-    if shared is None:
-        about = "net-loss" if claim == "loss" else "answers-that-differ"
-        return (about, "exits-at-threshold")
-    about = "net-loss-in-groups" if claim == "loss" else "answers-that-differ-in-groups"
-    if shared == "common":
-        return (about, "other-groups-open", "exits-at-threshold")
-    return (about, "exits-at-own-threshold")
-
-
-def _procedures() -> dict[str, CascadeProcedure]:
-    plain: list[tuple[Method, str, bool]] = [
-        ("walk", cascade.NAME, False),
-        ("paths", cascade_paths.NAME, False),
-        ("front", cascade_front.NAME, False),
-        ("walk", cascade_partial.NAME, True),
-        ("paths", cascade_partial.PATHS_NAME, True),
-    ]
-    found = {
-        name: CascadeProcedure(
-            name, _assumes(method, None, partial=partial), method=method, partial=partial
-        )
-        for method, name, partial in plain
-    }
-    for (shared, how), name in cascade_groups.NAMES.items():
-        assumes = _assumes(how, shared, partial=True)
-        found[name] = CascadeProcedure(name, assumes, method=how, shared=shared)
-    return found
+def _differ(shared: str | None) -> tuple[str, ...]:
+    """What is assumed where the claim is that few answers differ."""
+    return _assumes(shared, ("differ-beforehand",), "answers-that-differ")
 
 
 _WITHOUT_LABELS: Final[Json] = {
@@ -187,12 +156,13 @@ class CascadeClaim(Claim[CascadeCertificate]):
         ),
         SMALL_GROUPS,
     )
-    procedures: Mapping[str, CascadeProcedure] = _procedures()
-    may_assume = (
-        BY_COINS,
-        "differ-beforehand",
-        *(one for shared in (None, "common", "own") for one in _certified("differ", shared)),
-    )
+    procedures: Mapping[str, Procedure] = {
+        PATHS: Procedure(PATHS, _assumes(None)),
+        COMMON: Procedure(COMMON, _assumes("common")),
+        OWN: Procedure(OWN, _assumes("own")),
+        DECLARED: Procedure(DECLARED, (*_assumes(None, _COMPLETE), "declared-by-a-fold")),
+    }
+    may_assume = (BY_COINS, *_COMPLETE, *(one for shared in _EXITS for one in _differ(shared)))
 
     def schema(self) -> dict[str, Json]:
         """The JSON schema of its documents: procedures with the same fields share one."""
@@ -235,8 +205,12 @@ class CascadeClaim(Claim[CascadeCertificate]):
 
     # ---- counting
 
-    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
-        """The walks of each group, whole, and what was asked for."""
+    def counted(
+        self, evidence: Tally, wishes: Values, declared: Declared | None = None
+    ) -> dict[str, Any]:
+        """The walks of each group, whole, and what was asked for; along a sequence of thresholds,
+        if other rows `declared` one.
+        """
         exits = self._require_tally(evidence, wishes)
         names: Sequence[str | None] = evidence.groups or (None,)
         tables = _tables(evidence, exits)
@@ -246,86 +220,49 @@ class CascadeClaim(Claim[CascadeCertificate]):
             names = [names[place] for place in large]
             tables = [tables[place] for place in large]
         counts = [with_unlabelled(table.counts, exits) for table in tables]
-        labelled = [int(labelled_rows(part, exits).sum()) for part in counts]
-        total = max(labelled) if evidence.scope == "overlapping-groups" else sum(labelled)
-        cascade_partial.refuse_labels(wishes["claim"], total)
-        missing = any(unlabelled_rows(part, exits).any() for part in counts)
-        method: Method = "walk" if exits == 1 else "paths"
-        shared: Shared | None = None
-        if evidence.scope != "top":
-            shared = wishes["group_thresholds"] or "common"
-        partial = missing or wishes["claim"] == "differ"
-        if evidence.seed is not None and missing and wishes["claim"] == "loss":
+        labels = [_label_counts(part, exits) for part in counts]
+        differ = wishes["claim"] == "differ"
+        if differ:
+            _refuse_labels(labels, evidence.scope)
+        missing = any(part["unlabelled"] for part in labels)
+        if declared is not None:
+            declared = _fitting(declared, evidence, exits, missing=missing)
+        if evidence.seed is not None and missing and not differ:
             refuse_fresh_seed(evidence.drawn, evidence.graded)
-        procedure = self._procedure(method, shared, partial=partial).name
+        shared = None if evidence.scope == "top" else wishes["group_thresholds"] or "common"
+        procedure = PATHS if shared is None else COMMON if shared == "common" else OWN
         leaves = "leave-out" if small else "refuse"
         asked = {**wishes, "group_thresholds": shared, "small_groups": leaves}
+        rows = [
+            GroupCounts(table.rows, walks_from_counts(table.cells, part, declared))
+            for table, part in zip(tables, counts, strict=True)
+        ]
         kept = {
-            **self.counted_values(procedure, evidence, asked),
+            **self.counted_values(DECLARED if declared else procedure, evidence, asked),
             "left_out": small or None,
+            **({"declared": declared} if declared else {}),
             "tables": [
                 {
                     "group": name,
-                    "n": table.rows,
-                    "labels": _label_counts(part, exits) if partial else None,
-                    "walks": GroupRows.from_counts(table.cells, part).walks,
+                    "n": group.n,
+                    "labels": part if missing or differ else None,
+                    "walks": group.walks,
                     "best_possible": None,
                 }
-                for name, table, part in zip(names, tables, counts, strict=True)
+                for name, part, group in zip(names, labels, rows, strict=True)
             ],
         }
-        if not partial or wishes["claim"] == "differ":
+        if not missing or differ:
             return kept
-        best = [_rows(table).with_gains() for table in kept["tables"]]
-        if evidence.graded is not None:
-            best = [
-                GroupRows.from_counts(table.cells, at_best(part, exits))
-                for table, part in zip(tables, counts, strict=True)
-            ]
-        return {**kept, "tables": self._with_best(kept, best)}
-
-    def counted_along(self, evidence: Tally, declared: Declared, wishes: Values) -> dict[str, Any]:
-        """The walk along a sequence of thresholds that other rows declared."""
-        exits = self._require_tally(evidence, wishes)
-        if exits != len(declared.cells):
-            raise InvalidValueError(
-                f"{evidence!r} has {exits} exits, and the declared sequence {len(declared.cells)}: "
-                "count the models that it is for."
-            )
-        if unlabelled_rows(evidence.counts, exits).any():
-            raise InvalidValueError(
-                f"{evidence!r} has rows without a label where predictions differ, and a declared "
-                "sequence takes none: label them."
-            )
-        counts = with_unlabelled(evidence.counts, exits)
-        walk = cascade_front.walk_along(declared.cells, evidence.cells, counts)
-        cells = np.array(declared.cells)
-        cells.flags.writeable = False
-        costs = cascade_paths.checked_costs(declared.running_costs, exits + 1)
-        asked = {**wishes, "costs": costs}
-        return {
-            **self.counted_values(cascade_front.NAME, evidence, asked),
-            "declared": replace(declared, cells=cells),
-            "tables": [
-                {
-                    "group": None,
-                    "n": evidence.rows,
-                    "labels": None,
-                    "walks": (walk,),
-                    "best_possible": None,
-                }
-            ],
-        }
-
-    def _procedure(
-        self, method: Method, shared: Shared | None, *, partial: bool
-    ) -> CascadeProcedure:
-        told = partial and shared is None
-        return next(
-            one
-            for one in self.procedures.values()
-            if (one.method, one.shared, one.partial) == (method, shared, told)
-        )
+        best = [
+            GroupCounts(group.n, tuple(walk.with_gains() for walk in group.walks))
+            if evidence.graded is None
+            else GroupCounts(group.n, walks_from_counts(table.cells, at_best(part, exits)))
+            for group, table, part in zip(rows, tables, counts, strict=True)
+        ]
+        for table, end in zip(kept["tables"], self._ends(kept, best), strict=True):
+            table["best_possible"] = _end(end)
+        return kept
 
     def _require_tally(self, tally: Tally, wishes: Values) -> int:
         """The number of exits, if the tally is one of a cascade and all that was asked for goes
@@ -339,33 +276,23 @@ class CascadeClaim(Claim[CascadeCertificate]):
         elif tally.rows == 0:
             raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
         if wishes["costs"] is not None:
-            cascade_paths.checked_costs(wishes["costs"], exits + 1)
+            checked_costs(wishes["costs"], exits + 1)
         wrong = _graded_conflict(tally, wishes) or _small_conflict(tally, wishes)
         wrong = wrong or _conflict(tally, wishes)
         if wrong is not None:
             raise InvalidValueError(wrong)
         return exits
 
-    def _with_best(self, values: Values, rows: Sequence[GroupRows]) -> list[dict[str, Any]]:
-        """The tables with what labels could gain: `rows` are those in which every row without one
-        is a gain.
-        """
-        return [
-            {**table, "best_possible": _end(best)}
-            for table, best in zip(values["tables"], self._ends(values, rows), strict=True)
-        ]
-
     # ---- deciding
 
     def decided(self, values: Values) -> dict[str, Any]:
         """The thresholds of each table, and the walks down to the first failure."""
-        procedure = self.procedures[values["procedure"]]
-        rows = [_rows(table) for table in values["tables"]]
+        rows = [GroupCounts(table["n"], table["walks"]) for table in values["tables"]]
         found = self._ends(values, rows)
         differ = values["claim"] == "differ"
         if differ:
             found = tuple(
-                cascade_partial.about_answers(end, group.n, values["xi"])
+                cascade.about_answers(end, group.n, values["xi"])
                 for end, group in zip(found, rows, strict=True)
             )
         steps = sum(walk.cells.size for end in found for walk in end.walks)
@@ -387,9 +314,9 @@ class CascadeClaim(Claim[CascadeCertificate]):
             for table, end in zip(values["tables"], found, strict=True)
         ]
         refusal = found[0].refusal
-        if procedure.shared is not None:
-            refusal = cascade_groups.refused(_names(values), rows, found)
-        whole = _whole(_names(values), values["scope"])
+        if values["procedure"] in SHARED:
+            refusal = cascade.refused(_names(values), rows, found)
+        whole = _whole(values)
         declared, small = values.get("declared"), values.get("left_out")
         total = sum(group.n for group in rows) if whole is None else rows[whole].n
         return {
@@ -397,49 +324,34 @@ class CascadeClaim(Claim[CascadeCertificate]):
             "left_out": small,
             "costs": values["costs"] if declared is None else declared.running_costs,
             "n": total + sum((small or {}).values()),
-            "assumes": self._assumed(procedure, values),
+            "assumes": self._assumed(values),
             "tables": tables,
             "refusal": refusal,
             "certified": refusal is None,
         }
 
-    def _ends(self, values: Values, rows: Sequence[GroupRows]) -> tuple[CascadeDecision, ...]:
-        procedure = self.procedures[values["procedure"]]
-        asked: Asked = {
-            "xi": values["xi"],
-            "delta": values["delta"],
-            "bound": values.get("bound", "exact"),
-        }
-        costs = values["costs"] or unit_costs(len(rows[0].walks[0].cells))
-        group = rows[0]
-        if procedure.shared is not None:
-            whole = _whole(_names(values), values["scope"])
-            return cascade_groups.decide(
-                rows,
-                procedure.shared,
-                asked=asked,
-                costs=costs,
-                whole=whole,
-                dependent=depend(values),
-            )
-        if procedure.method == "front":
-            return (cascade_front.decide(group.walks[0], values["declared"], group.n, **asked),)
-        return (cascade_groups.decide_alone(group, asked, costs),)
+    def _ends(self, values: Values, rows: Sequence[GroupCounts]) -> tuple[CascadeDecision, ...]:
+        asked = _asked(values, len(rows[0].walks[0].cells))
+        if values["procedure"] == OWN:
+            return cascade.decide_apart(rows, asked, dependent=depend(values))
+        return cascade.decide(rows, asked, whole=_whole(values))
 
-    def _assumed(self, procedure: CascadeProcedure, values: Values) -> tuple[str, ...]:
+    def _assumed(self, values: Values) -> tuple[str, ...]:
         """The names of what is assumed."""
+        procedure = values["procedure"]
         # Where groups were left out, a row exits by the thresholds of its group, as by own ones.
-        shared: Shared | None = "own" if values.get("left_out") else procedure.shared
-        ids = procedure.assumes
-        if shared != procedure.shared:
-            ids = _assumes(procedure.method, shared, partial=True)
+        shared = "own" if values.get("left_out") else SHARED.get(procedure)
+        ids = self.procedures[procedure].assumes
         if values["claim"] == "differ":
-            ids = (*_ROWS, "differ-beforehand", *_certified("differ", shared))
+            ids = _differ(shared)
+        elif values.get("left_out"):
+            ids = _assumes(shared)
+        elif procedure == PATHS and values["tables"][0]["labels"] is None:
+            ids = _assumes(None, _COMPLETE)
         return self.assumed(ids, values["drawn"], values["scope"], values["graded"])
 
     def work(self, values: Values) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""
-        procedure = self.procedures[values["procedure"]]
         walking: float = sum(
             walk.cells.size * interval_work(np.array([table["n"]]))
             for table in values["tables"]
@@ -448,14 +360,14 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if values["xi"] == 0:
             return walking
         # A region is computed once for each number of rows, at the level of each walk.
-        level = values["delta"]
-        if procedure.shared == "own":
-            level = cascade_groups.own_level(level, len(values["tables"]), dependent=depend(values))
-        if procedure.method == "paths":
-            level = bonferroni_level(level, len(cascade_paths.TILTS))
+        exits = len(values["tables"][0]["walks"][0].cells)
+        asked, groups = _asked(values, exits), len(values["tables"])
+        if values["procedure"] == OWN:
+            own = cascade.own_level(asked.delta, groups, dependent=depend(values))
+            asked = replace(asked, delta=own)
+        level = cascade.walk_level(asked, exits)
         sizes = {int(table["n"]) for table in values["tables"] if table["n"]}
-        xi = float(values["xi"])
-        return walking + sum(paired_test_work(n, xi=xi, delta=level) for n in sizes)
+        return walking + sum(paired_test_work(n, xi=asked.xi, delta=level) for n in sizes)
 
     # ---- certifying and reading
 
@@ -473,22 +385,17 @@ class CascadeClaim(Claim[CascadeCertificate]):
         require_is_tally(evidence)
         if evidence.matches is not None:
             evidence.matches.require_related(evidence.rows)
-        wishes = self.wishes(asked)
-        if declared is None:
-            counted = self.counted(evidence, wishes)
-        else:
-            counted = self.counted_along(evidence, declared, wishes)
+        values = self.decided(self.counted(evidence, self.wishes(asked), declared))
         provenance = Provenance.of(evidence, columns)
-        return CascadeCertificate(by=self, values=self.decided(counted), provenance=provenance)
+        return CascadeCertificate(by=self, values=values, provenance=provenance)
 
     def read(
         self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]
     ) -> CascadeCertificate:
         """The certificate that a document holds, with what the name of its procedure says."""
         read = super().read(claim, provenance, loaded)
-        procedure = self.procedures[read.values["procedure"]]
         named = {
-            "group_thresholds": procedure.shared,
+            "group_thresholds": SHARED.get(read.values["procedure"]),
             "small_groups": "leave-out" if read.values["left_out"] else "refuse",
         }
         return replace(read, values={**read.values, **named})
@@ -603,7 +510,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         """The counts of each step of each walk."""
         found: Cells = {}
         names = ("exits", "only_slow", "only_fast", "unlabelled")
-        top = grid_top(certificate.exits)
+        top = top_of(certificate.exits)
         for group in certificate.tables:
             prefix = "" if group.name is None else f"group {printable(group.name)}, "
             if group.name is not None:
@@ -641,7 +548,7 @@ def _small(
     found = {
         str(name): table.rows
         for name, table in zip(names, tables, strict=True)
-        if cascade_groups.too_small(table.rows, exits, **asked)
+        if cascade.too_small(table.rows, exits, **asked)
     }
     return found if len(found) < len(names) else {}
 
@@ -705,7 +612,7 @@ def _tables(tally: Tally, exits: int) -> list[Tally]:
             columns = "confidence, prediction, label and groups"
             require_tally(table, "cascade", grid_of(exits), lowest=0, columns=columns)
         tables.append(table)
-    whole = _whole(tally.groups, tally.scope)
+    whole = tally.groups.index(ALL_ROWS) if tally.scope == "overlapping-groups" else None
     total = sum(table.rows for table in tables) if whole is None else tables[whole].rows
     if total != tally.rows or any(table.rows > tally.rows for table in tables):
         raise InvalidValueError(
@@ -720,8 +627,43 @@ def _label_counts(counts: Integers, exits: int) -> dict[str, int]:
     return {"labelled": int(with_label.sum()), "unlabelled": int(without.sum())}
 
 
-def _rows(table: Values) -> GroupRows:
-    return GroupRows(table["n"], table["walks"])
+def _refuse_labels(labels: Sequence[Mapping[str, int]], scope: str) -> None:
+    """Raise if there are labels, where the claim is about answers that differ."""
+    each = [part["labelled"] for part in labels]
+    labelled = max(each) if scope == "overlapping-groups" else sum(each)
+    if labelled:
+        raise InvalidValueError(
+            f"claim='differ' takes no labels, and {labelled:,} rows on which models differ have "
+            "one: with labels claim the loss (claim='loss'), which they say more about. Count "
+            "without labels to claim that few answers differ, if that was decided before the "
+            "answers were compared."
+        )
+
+
+def _fitting(declared: Declared, evidence: Tally, exits: int, *, missing: bool) -> Declared:
+    """What was declared, with cells that nobody can write into, if it is for the tally."""
+    if exits != len(declared.cells) or evidence.scope != "top":
+        raise InvalidValueError(
+            f"{evidence!r} has {exits} exits, and the declared sequence {len(declared.cells)}: "
+            "count the models that it is for, without groups."
+        )
+    if missing:
+        raise InvalidValueError(
+            f"{evidence!r} has rows without a label where predictions differ, and a declared "
+            "sequence takes none: label them."
+        )
+    checked_costs(declared.running_costs, exits + 1)
+    return replace(declared, cells=sealed(np.array(declared.cells)))
+
+
+def _asked(values: Values, exits: int) -> Asked:
+    return Asked(
+        values["xi"],
+        values["delta"],
+        values["costs"] or unit_costs(exits),
+        values.get("bound", "exact"),
+        values.get("declared"),
+    )
 
 
 def _end(decision: CascadeDecision) -> dict[str, Any]:
@@ -730,7 +672,7 @@ def _end(decision: CascadeDecision) -> dict[str, Any]:
     return {
         "thresholds": tuple(thresholds_of(decision.cells, len(walk.cells)).tolist()),
         "chosen": decision.chosen,
-        "exits": tuple(counts_at(walk, decision.cells, walk.exits).tolist()),
+        "exits": tuple(walk.counts_at(decision.cells, "exits").tolist()),
     }
 
 
@@ -738,8 +680,8 @@ def _names(values: Values) -> tuple[Any, ...]:
     return tuple(table["group"] for table in values["tables"])
 
 
-def _whole(names: Sequence[Any], scope: str) -> int | None:
-    return names.index(ALL_ROWS) if scope == "overlapping-groups" else None
+def _whole(values: Values) -> int | None:
+    return _names(values).index(ALL_ROWS) if values["scope"] == "overlapping-groups" else None
 
 
 def measure_of(claim: Any, about: str) -> Measure:

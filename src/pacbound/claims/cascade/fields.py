@@ -22,7 +22,6 @@ from pacbound.claims.cascade.certificate import (
     Counted,
     cells_of,
     counted_groups,
-    grid_top,
     group_of,
     sealed_walk,
     unit_costs,
@@ -44,10 +43,17 @@ from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Record, Values, closed_object, require_keys
 from pacbound.forms import AskedForm, Form, Integers, Number, Numbers, Whole
-from pacbound.procedures import cascade_paths
-from pacbound.procedures.cascade_front import MOST_STEPS, Declared, never_cell
-from pacbound.procedures.cascade_groups import too_small
-from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.cascade import (
+    DECLARED,
+    MOST_STEPS,
+    SHARED,
+    Declared,
+    checked_costs,
+    paths_of,
+    too_small,
+    total_cost,
+)
+from pacbound.procedures.joint_walk import JointWalk, Path, top_of
 from pacbound.says import Side
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
@@ -69,7 +75,7 @@ class Costs(AskedForm):
                 f"{name}={value!r} is not a list of costs: expected what a row costs that each "
                 "model answers, such as [1, 10]."
             )
-        return cascade_paths.checked_costs(value, len(value))
+        return checked_costs(value, len(value))
 
     def parsed(self, text: Any) -> Any:
         """Numbers with commas between them."""
@@ -97,7 +103,7 @@ def _rising(part: Reader, key: str, costs: Sequence[float]) -> tuple[float, ...]
     if len(costs) < 2:
         raise CertificateError(f"{part.place(key)} has {len(costs)} costs: expected one per model.")
     try:
-        return cascade_paths.checked_costs(costs, len(costs))
+        return checked_costs(costs, len(costs))
     except InvalidValueError as error:
         raise CertificateError(f"{part.place(key)}: {error}") from None
 
@@ -108,7 +114,7 @@ class ExitThresholdsForm(Form):
     def read(self, part: Reader, key: str) -> tuple[float, ...]:
         """The thresholds, each on the grid."""
         values = tuple(part.numbers(key))
-        top = grid_top(len(values))
+        top = top_of(len(values))
         for value in values:
             if value != np.inf and not (0 <= value <= 1 and (value * top).is_integer()):
                 raise CertificateError(
@@ -154,24 +160,20 @@ BEST_END: Final = Record(
 
 @dataclass(frozen=True)
 class Walks(Form):
-    """The walks of a table, with a list of numbers for every exit."""
+    """The walks of a table, with a list of numbers for every exit, along paths whose thresholds are
+    `falling` or not.
+    """
 
-    method: str
+    falling: bool
 
     def read(self, part: Reader, key: str) -> tuple[JointWalk, ...]:
         """The walks, if they could be walks of the rows of their table."""
-        parts, n = part.mappings(key), part.count("n")
-        single = self.method in ("walk", "front")
-        if not parts or (single and len(parts) != 1):
-            raise CertificateError(
-                f"{part.place(key)}: expected {'one walk' if single else 'a list of walks'}."
-            )
-        walks = tuple(sealed_walk(self._walk(inner, n)) for inner in parts)
+        n = part.count("n")
+        walks = tuple(sealed_walk(self._walk(inner, n)) for inner in part.mappings(key))
         exits = {len(walk.cells) for walk in walks}
-        one = self.method == "walk"
-        if len(exits) != 1 or (self.method != "front" and one != (exits == {1})):
+        if len(exits) != 1 or len(walks) != (len(paths_of(exits.pop())) if self.falling else 1):
             raise CertificateError(
-                f"{part.place(key)}: the number of exits does not fit the procedure."
+                f"{part.place(key)}: expected one walk for each declared path, with the same exits."
             )
         return walks
 
@@ -208,18 +210,10 @@ class Walks(Form):
                 f"{part.place('cells')}: expected tables of one shape, with at least one step."
             )
         columns.setdefault("unlabelled", np.zeros_like(columns["exits"]))
-        told = columns["only_slow"] + columns["only_fast"] + columns["unlabelled"]
-        walk = JointWalk(**{"differ": told, **columns})
-        top = grid_top(len(cells)) + (self.method == "front")
-        if (walk.cells < 0).any() or (walk.cells > top).any():
-            raise CertificateError(f"{part.place('cells')} leaves its grid: expected 0 to {top}.")
-        if self.method != "front":
-            _require_falling(walk, part, top)
-        if (told > walk.differ).any():
-            raise CertificateError(
-                f"{part.place('only_slow_added')}: expected only_slow + only_fast <= differ, those "
-                "without a label included."
-            )
+        differ = columns["only_slow"] + columns["only_fast"] + columns["unlabelled"]
+        walk = JointWalk(differ=differ, **columns)
+        if self.falling:
+            _require_falling(walk, part)
         if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
             raise CertificateError(
                 f"{part.place('exits_added')}: expected differ <= exits, and no more exits than "
@@ -233,12 +227,8 @@ class Walks(Form):
         return walk
 
 
-def _require_falling(walk: JointWalk, part: Reader, top: int) -> None:
-    """Raise unless all thresholds fall together, and the counts with them as they must."""
-    if (np.diff(walk.cells) > 0).any():
-        raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
-    if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
-        raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
+def _require_falling(walk: JointWalk, part: Reader) -> None:
+    """Raise unless counts grow as they must where thresholds fall."""
     # Rows come to the first exit and never leave it; those at later ones leave for earlier ones
     # only.
     first = [column[0] for name, column in vars(walk).items() if name != "cells"]
@@ -277,7 +267,7 @@ def _declared_agrees(part: Reader, declared: Values) -> None:
             f"{part.place('cells')} has {exits} exits and {steps} steps: expected at most "
             f"{MOST_EXITS} exits, and 1 to {MOST_STEPS} steps."
         )
-    never = never_cell(exits)
+    never = top_of(exits) + 1
     if (cells < 0).any() or (cells > never).any():
         raise CertificateError(f"{part.place('cells')} leaves its grid: expected 0 to {never}.")
     if len(np.unique(cells, axis=1).T) != steps or (cells == never).all(axis=0).any():
@@ -298,7 +288,7 @@ def _declared_agrees(part: Reader, declared: Values) -> None:
 
 
 # A sequence of thresholds that a fold declared, with the models that it chose.
-DECLARED: Final = Record(
+FOLD: Final = Record(
     Fields(
         (
             Field("models", Integers()),
@@ -330,13 +320,13 @@ class GroupSizes(Form):
         return {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 
 
-def _require_left_out(part: Reader, values: Values, procedure: Any) -> None:
+def _require_left_out(part: Reader, values: Values, shared: str | None) -> None:
     """Raise unless groups were left out by their number of rows alone, and no other is so small."""
     small, place = values["left_out"], part.place("left_out")
     if small is None:
         return
     tables = {table["group"]: table["n"] for table in values["tables"]}
-    fits = procedure.shared == "common" and values["scope"] == "groups" and values["xi"] > 0
+    fits = shared == "common" and values["scope"] == "groups" and values["xi"] > 0
     fits &= not depend(values)
     if not fits or small.keys() & tables.keys():
         raise CertificateError(f"{place} does not fit the claim.")
@@ -352,7 +342,7 @@ def _require_left_out(part: Reader, values: Values, procedure: Any) -> None:
 
 def cascade_fields(claim: Any, procedure: Any) -> Fields:
     """The fields of the documents of a procedure."""
-    fold = [Field("declared", DECLARED, counted=True)]
+    fold = [Field("declared", FOLD, counted=True)] if procedure.name == DECLARED else []
     kept = ("xi", "delta", "claim", "costs")
     return Fields(
         (
@@ -361,13 +351,13 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
             DRAWN,
             GRADED,
             Field("left_out", GroupSizes(), counted=True, left_out=True),
-            *(fold if procedure.method == "front" else []),
+            *fold,
             tables_field(
                 Field("n", Whole(), counted=True),
                 Field("thresholds", ExitThresholdsForm()),
                 Field("chosen", Whole()),
                 Field("labels", LABELS, counted=True, optional=True),
-                Field("walks", Walks(procedure.method), counted=True),
+                Field("walks", Walks(falling=not fold), counted=True),
                 Field("best_possible", BEST_END, optional=True),
             ),
         ),
@@ -377,16 +367,17 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
 
 def _agree(part: Reader, values: Values, procedure: Any) -> None:
     """Raise unless the tables can be those of one sample, at the thresholds that are stored."""
-    method, tables, place = procedure.method, values["tables"], part.place("tables")
-    _require_names(part, values, procedure)
+    tables, place = values["tables"], part.place("tables")
+    shared = SHARED.get(procedure.name)
+    _require_names(part, values, shared)
     _require_models(part, values)
     for inner, table in zip(part.mappings("tables"), tables, strict=True):
-        _require_table(inner, table, values, method)
-    _require_left_out(part, values, procedure)
+        _require_table(inner, table, values)
+    _require_left_out(part, values, shared)
     costs, declared = values["costs"], values.get("declared")
     if values["graded"] is not None and values["claim"] != "loss":
         raise CertificateError(f"{part.place('graded')}: no such claim is made of graded rows.")
-    if values["claim"] == "loss" and not _partial_fits(values, procedure):
+    if not _labels_fit(values):
         raise CertificateError(
             f"{place}: expected labels for all groups, with a row that has none, or for no group."
         )
@@ -396,7 +387,7 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
     sizes = [group.n for group in groups]
     if total > LARGEST_COUNT:
         raise CertificateError(f"{place} hold more than 2**53 rows.")
-    if procedure.shared == "common":
+    if shared == "common":
         if len({(group.cells, group.chosen) for group in groups}) != 1:
             raise CertificateError(f"{place}: thresholds that are common differ between groups.")
         if values["scope"] == "overlapping-groups":
@@ -419,34 +410,55 @@ def _require_models(part: Reader, values: Values) -> None:
             f"{part.place('costs')} has {len(costs)} values: expected {exits + 1}, one a model."
         )
     declared = values.get("declared")
-    if declared is not None:
-        require_front(tables[0]["walks"][0], declared, f"{place}[0].walks")
+    if declared is not None and exits != len(declared.cells):
+        raise CertificateError(f"{place}: the walk has other exits than the declared sequence.")
+    paths = paths_of(exits, declared)
+    for number, table in enumerate(tables):
+        for walk, path in zip(table["walks"], paths, strict=True):
+            require_along(walk, path, f"{place}[{number}].walks", begins=values["xi"] > 0)
 
 
-def _require_names(part: Reader, values: Values, procedure: Any) -> None:
+def require_along(walk: JointWalk, path: Path, place: str, *, begins: bool) -> None:
+    """Raise unless the walk goes down its path, from the first step where it `begins` there:
+    thresholds chosen otherwise are not covered by the proof.
+    """
+    try:
+        places = path.places(walk)
+    except InvalidValueError as error:
+        raise CertificateError(f"{place}.cells: {error}") from None
+    if (np.diff(places) <= 0).any() or (begins and places[0] > 0):
+        raise CertificateError(f"{place}.cells does not go down its path, or not from the first.")
+    if not path.falling:
+        _require_one_sample(walk, place)
+
+
+def _require_names(part: Reader, values: Values, shared: str | None) -> None:
     scope, place = values["scope"], part.place("tables")
     names = [table["group"] for table in values["tables"]]
-    if (scope == "top") != (procedure.shared is None):
+    if (scope == "top") != (shared is None):
         raise CertificateError(f"{part.place('scope')} does not fit the procedure.")
     require_groups(part, values, most=MOST_GROUPS)
     if scope == "top" and values["tables"][0]["n"] != values["n"]:
         raise CertificateError(f"{place}[0].n is not n = {values['n']}.")
-    if scope == "overlapping-groups" and (ALL_ROWS not in names or procedure.shared == "own"):
+    if scope == "overlapping-groups" and (ALL_ROWS not in names or shared == "own"):
         raise CertificateError(
             f"{place}: groups that overlap have common thresholds, and one of them is {ALL_ROWS!r}."
         )
 
 
-def _partial_fits(values: Values, procedure: Any) -> bool:
-    """Whether labels are told for all tables or none, with one missing where they are."""
+def _labels_fit(values: Values) -> bool:
+    """Whether labels are told for all tables or none, with one missing where they are; where a fold
+    declared a sequence, none is missing.
+    """
     told = [table["labels"] for table in values["tables"]]
-    having = [labels is not None for labels in told]
-    if procedure.shared is None and having[0] != procedure.partial:
-        return False
-    return not any(having) or (all(having) and any(labels["unlabelled"] for labels in told))
+    if "declared" in values:
+        return told == [None] and values["claim"] == "loss"
+    if values["claim"] == "differ" or all(labels is None for labels in told):
+        return True
+    return None not in told and any(labels["unlabelled"] for labels in told)
 
 
-def _require_table(part: Reader, table: Values, values: Values, method: str) -> None:
+def _require_table(part: Reader, table: Values, values: Values) -> None:
     walks, n, exits = table["walks"], table["n"], len(table["walks"][0].cells)
     if table["chosen"] >= len(walks):
         raise CertificateError(
@@ -457,12 +469,10 @@ def _require_table(part: Reader, table: Values, values: Values, method: str) -> 
             f"{part.place('thresholds')} has {len(table['thresholds'])} values: expected {exits}."
         )
     never = [value == np.inf for value in table["thresholds"]]
-    if any(never) and not all(never) and method != "front":
+    if any(never) and not all(never) and "declared" not in values:
         raise CertificateError(
             f"{part.place('thresholds')} holds +inf: expected it only where the claim is refused."
         )
-    if method == "paths":
-        _require_declared_paths(walks, part, values["xi"])
     labels, best = table["labels"], table["best_possible"]
     if (labels is None) != (best is None):
         raise CertificateError(f"{part.place('best_possible')}: expected it where labels are.")
@@ -509,39 +519,14 @@ def _require_labels(part: Reader, table: Values, n: int, *, graded: bool) -> Non
         )
 
 
-def _require_declared_paths(walks: Sequence[JointWalk], part: Reader, xi: float) -> None:
-    """Each walk must go along its declared path: thresholds chosen otherwise are not covered by the
-    proof.
-    """
-    tilts = cascade_paths.TILTS
-    if len(walks) != len(tilts):
-        raise CertificateError(
-            f"{part.place('walks')}: expected {len(tilts)}, one for each declared path."
-        )
-    for place, (walk, tilt) in enumerate(zip(walks, tilts, strict=True)):
-        path = cascade_paths.declared_path(tilt, len(walk.cells)).T.tolist()
-        declared, steps = {tuple(column) for column in path}, walk.cells.T.tolist()
-        # Without loss the steps that are tried are declared themselves, and held against their list
-        # when they are decided again.
-        if not all(tuple(column) in declared for column in steps) or (
-            steps[0] != path[0] and xi > 0
-        ):
-            raise CertificateError(
-                f"{part.place('walks')}[{place}].cells leaves the declared path, or does not begin "
-                "with it."
-            )
-
-
-def require_front(walk: JointWalk, declared: Declared, place: str) -> None:
-    """Raise unless the walk goes along the declared sequence with counts that one sample can have.
+def _require_one_sample(walk: JointWalk, place: str) -> None:
+    """Raise unless one sample can have the counts of a walk whose thresholds need not fall.
 
     A row leaves at exit m if it reaches that threshold and none before it. So where the thresholds
     before m are no lower and that of m is no higher, all counts of exit m are at least as large;
     and where the thresholds up to m are all no higher, no fewer rows have left by then.
     """
-    if not np.array_equal(walk.cells, declared.cells[:, : len(walk)]):
-        raise CertificateError(f"{place}.cells leaves the declared sequence.")
-    if walk.exits[walk.cells == never_cell(len(walk.cells))].any():
+    if walk.exits[walk.cells > top_of(len(walk.cells))].any():
         raise CertificateError(f"{place}: rows leave at an exit that is never taken.")
     left = np.cumsum(walk.exits, axis=0)
     for m, row in enumerate(walk.cells):
@@ -585,7 +570,7 @@ def _require_no_worse(
         np.asarray(np.sum(exits, axis=0, dtype=np.int64))
         for exits in ([group.exit_counts for group in groups], [one["exits"] for one in best])
     )
-    now, then = (cascade_paths.total_cost(exits, n, paid) for exits in (here, there))
+    now, then = (total_cost(exits, n, paid) for exits in (here, there))
     moved = groups[0].settled and not np.array_equal(here, there)
     if cells_of(best[0]["thresholds"]) is None or then > now or moved:
         raise CertificateError(

@@ -26,10 +26,15 @@ from numpy.typing import NDArray
 
 from pacbound.claims.cascade.certificate import unit_costs
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import CascadeDecision
-from pacbound.procedures.cascade_groups import Asked, GroupRows, decide_alone
-from pacbound.procedures.cascade_partial import settled
-from pacbound.procedures.cascade_paths import TILTS, declared_path
+from pacbound.procedures.cascade import (
+    Asked,
+    CascadeDecision,
+    GroupCounts,
+    decide,
+    paths_of,
+    settled,
+    walks_from_counts,
+)
 from pacbound.procedures.joint_walk import JointWalk, exits_along
 from pacbound.tally.questions.cascade import (
     CASCADE,
@@ -83,8 +88,7 @@ def open_rows(
     surer = np.zeros(len(cells)) if doubt is None else _doubts(doubt, places)
     gone = np.isin(places, [*declined, *kept.declined.tolist()])
     open_, hoped = _hopes(outcomes, question, gone)
-    asked: Asked = {"xi": wishes["xi"], "delta": wishes["delta"]}
-    costs = wishes["costs"] or unit_costs(question.exits)
+    asked = Asked(wishes["xi"], wishes["delta"], wishes["costs"] or unit_costs(question.exits))
     # A number for each joint cell, since numbers are quicker to sort than rows of a table.
     _, first, at = np.unique(
         np.ravel_multi_index(tuple(cells.T + 1), (question.grid.n_cells + 2,) * question.exits),
@@ -92,7 +96,7 @@ def open_rows(
         return_inverse=True,
     )
     counts = (_counts(at, each, len(question.outcomes)) for each in (outcomes, hoped))
-    now, best = (_decided(cells[first], each, asked, costs) for each in counts)
+    now, best = (_decided(cells[first], each, asked) for each in counts)
     if best.cells is None or settled(now, best):
         return np.zeros(0, dtype=np.int64)
     first = _first_steps(cells, open_, best, question, xi=wishes["xi"])
@@ -143,11 +147,9 @@ def _counts(cells: Integers, outcomes: Integers, width: int) -> Integers:
     return found.reshape(-1, width).astype(np.int64)
 
 
-def _decided(
-    cells: Integers, counts: Integers, asked: Asked, costs: tuple[float, ...]
-) -> CascadeDecision:
-    whole = with_unlabelled(counts, cells.shape[1])
-    return decide_alone(GroupRows.from_counts(cells, whole), asked, costs)
+def _decided(cells: Integers, counts: Integers, asked: Asked) -> CascadeDecision:
+    walks = walks_from_counts(cells, with_unlabelled(counts, cells.shape[1]))
+    return decide([GroupCounts(int(counts.sum()), walks)], asked)[0]
 
 
 def _first_steps(
@@ -156,10 +158,7 @@ def _first_steps(
     """The step of the path with the best possible end at which each row begins to count, -1 for one
     that counts at none of its steps down to that end.
     """
-    exits, top = question.exits, question.grid.n_cells - 1
-    path = np.arange(top, -1, -1)[None]
-    if exits > 1:
-        path = declared_path(TILTS[best.chosen], exits)
+    path = paths_of(question.exits)[best.chosen].cells
     end = np.flatnonzero((path >= np.array(best.cells)[:, None]).all(axis=0))[-1]
     first, until = exits_along(path, cells)
     counts = open_ & (first < until) & (first <= end)

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
-from pacbound.claims.cascade.certificate import CascadeGroup, grid_top
+from pacbound.claims.cascade.certificate import CascadeGroup
 from pacbound.claims.tables import noted_labels
 from pacbound.figure import Figure
 from pacbound.figures import Named
 from pacbound.figures.walk import ExitWalk, loss_along_walk
 from pacbound.procedures.cascade import CascadeRefusal
+from pacbound.procedures.joint_walk import top_of
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share, with_counts
 from pacbound.stats.binomial import binomial_sf
 from pacbound.tally.coins import Graded
@@ -478,7 +479,7 @@ def figure(certificate: CascadeCertificate, group: CascadeGroup) -> Figure | Non
     walk = group.walks[group.chosen]
     if not group.n or not walk.exits.any():
         return None
-    top = grid_top(group.exits)
+    top = top_of(group.exits)
     thresholds = np.where(walk.cells > top, np.inf, walk.cells / top)
     named = certificate.provenance.columns.get("prediction", "").split(",")
     models = named[:-1] if len(named) == group.exits + 1 else None
