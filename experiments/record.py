@@ -63,8 +63,8 @@ def publish(
     report: Callable[[Any], str],
     figures: Callable[[Any], Mapping[str, Figure]] = lambda _: {},
 ) -> None:
-    """Write NAME.json, what `report` says of it as NAME.md, and its figures as NAME_FIGURE.svg and
-    .png; print the report.
+    """Write NAME.json, what `report` says of it as NAME.md, and its figures as
+    NAME_FIGURE.svg; print the report.
 
     Report and figures see the record as the file holds it, so that they can be made again from the
     file alone. The JSON comes first, for it took longest, and the report last: where it is, all of
@@ -105,7 +105,6 @@ def _written(path: Path, text: str) -> None:
 
 def _saved(figure: Figure, path: Path) -> None:
     figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
-    figure.savefig(path.with_name(path.name + ".png"), dpi=110, pil_kwargs={"optimize": True})
 
 
 def dumped(record: Mapping[str, Any]) -> str:

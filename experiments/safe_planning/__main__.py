@@ -136,7 +136,6 @@ def publish(record: dict[str, Any], out: Path, documentation: Path | None) -> No
                 record["drives"], titles, DEFAULT_XI
             )
         for name, figure in drawn.items():
-            figure.savefig(out / f"{name}.png", dpi=110)
             for folder in filter(None, (out, documentation)):
                 figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
 

@@ -64,7 +64,6 @@ def main() -> None:
     with rc_context(STYLE):
         figure = drawn(alone, shielded, limit, title)
         path = options.out / f"safe_planning_pictures_{options.task}"
-        figure.savefig(path.with_suffix(".png"), dpi=110, pil_kwargs={"optimize": True})
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
     print(f"seed {seed}: {len(alone.dangers)} steps alone, fires at {shielded.fired_at}")
 
