@@ -348,16 +348,15 @@ def _rollouts(pool: list[str], task: Mapping[str, Any]) -> Rollouts:
 
 
 @every_example
-@pytest.mark.parametrize("name", ["r.npz", "r.csv", "r.tsv"])
-def test_a_table_of_rollouts(examples: int, name: str, tmp_path: Path) -> None:
+def test_a_table_of_rollouts(examples: int, tmp_path: Path) -> None:
     def check(pool: list[str]) -> None:
         task = {"environment": pool[0], "policy": pool[-1], "horizon": 40}
         made = _rollouts(pool, task)
-        made.save(tmp_path / name)
-        again = Rollouts.load(tmp_path / name)
+        made.save(tmp_path / "r.npz")
+        again = Rollouts.load(tmp_path / "r.npz")
         for column, values in made.columns.items():
             np.testing.assert_array_equal(again.columns[column], values)
-        assert not name.endswith("npz") or again.task.items() >= task.items()
+        assert again.task.items() >= task.items()
 
     tried(examples, POOLS, check)
 

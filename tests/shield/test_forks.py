@@ -73,27 +73,26 @@ def test_claims_about_the_unsafe_rollouts_are_refused_with_the_reason(
         forked.certify(xi=0.2, delta=0.05, rate="among-unsafe")
 
 
-@pytest.mark.parametrize("name", ["forks.npz", "forks.csv", "forks.tsv"])
 def test_a_saved_table_is_loaded_and_certified_by_the_command(
     forked: ForkedRollouts,
     tmp_path: Path,
-    name: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    forked.save(tmp_path / name)
-    again = ForkedRollouts.load(tmp_path / name)
+    table = tmp_path / "forks.npz"
+    forked.save(table)
+    again = ForkedRollouts.load(table)
     for column, values in forked.columns.items():
         np.testing.assert_array_equal(again.columns[column], values)
     named = (f"--{role}={role}" for role in ("rollout", "lowest", "highest", "unsafe"))
     options = (*named, "--xi=0.2", "--delta=0.05")
-    monkeypatch.setattr("sys.argv", ["pacbound", "forks", str(tmp_path / name), *options])
+    monkeypatch.setattr("sys.argv", ["pacbound", "forks", str(table), *options])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
     said = capsys.readouterr().out
     assert f"{forked.certify(xi=0.2, delta=0.05).threshold}" in said
-    assert ("of at most 40 steps" in said) == (name == "forks.npz")
+    assert "of at most 40 steps" in said
 
 
 def test_a_killed_collection_goes_on_and_does_not_mix_with_labels(tmp_path: Path) -> None:

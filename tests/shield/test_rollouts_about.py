@@ -69,17 +69,13 @@ def test_the_certificate_names_what_its_claim_depends_on(rollouts: Rollouts) -> 
     assert certificate.verify()
 
 
-def test_folders_and_archives_keep_what_rollouts_are_of_and_text_does_not(
+def test_folders_and_archives_keep_what_rollouts_are_of(
     rollouts: Rollouts, folder: Path, tmp_path: Path
 ) -> None:
     rollouts.save(tmp_path / "r.npz")
-    rollouts.save(tmp_path / "r.csv")
     for kept in (folder, tmp_path / "r.npz"):
         assert Rollouts.load(kept).about == rollouts.about
         assert Rollouts.load(kept).certify(xi=0.3, delta=0.05).horizon == 12
-    text = Rollouts.load(tmp_path / "r.csv")
-    assert text.about == {"clearance-checks": rollouts.about["clearance-checks"]}
-    assert text.certify(xi=0.3, delta=0.05).horizon is None
 
 
 def test_the_command_line_takes_the_task_from_the_archive(

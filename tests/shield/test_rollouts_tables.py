@@ -22,10 +22,9 @@ def rollouts() -> Rollouts:
     return labelled(slippery, rash, brake, danger, seeds=range(300), horizon=40)
 
 
-@pytest.mark.parametrize("name", ["rollouts.npz", "rollouts.csv", "rollouts.tsv"])
-def test_a_table_comes_back_as_it_was(rollouts: Rollouts, tmp_path: Path, name: str) -> None:
-    rollouts.save(tmp_path / name)
-    back = Rollouts.load(tmp_path / name)
+def test_a_table_comes_back_as_it_was(rollouts: Rollouts, tmp_path: Path) -> None:
+    rollouts.save(tmp_path / "rollouts.npz")
+    back = Rollouts.load(tmp_path / "rollouts.npz")
     for column, values in rollouts.columns.items():
         assert back.columns[column].dtype == values.dtype
         np.testing.assert_array_equal(back.columns[column], values)
@@ -33,14 +32,11 @@ def test_a_table_comes_back_as_it_was(rollouts: Rollouts, tmp_path: Path, name: 
     assert len(back) == 300
 
 
-@pytest.mark.parametrize("name", ["rollouts.npz", "rollouts.csv", "rollouts.tsv"])
-def test_the_command_line_certifies_from_the_file_as_it_is(
-    rollouts: Rollouts, tmp_path: Path, name: str
-) -> None:
-    pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
+def test_a_claim_is_counted_from_the_file_as_it_is(rollouts: Rollouts, tmp_path: Path) -> None:
     assert np.isneginf(rollouts.score).any()
-    rollouts.save(tmp_path / name)
-    counted = Tally.count("shield", data=tmp_path / name, score="score", unsafe="unsafe")
+    table = tmp_path / "rollouts.npz"
+    rollouts.save(table)
+    counted = Tally.count("shield", data=table, score="score", unsafe="unsafe")
     expected = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
     assert certify_shield(data=counted, xi=0.3, delta=0.05).threshold == expected.threshold
     assert expected.certified
@@ -50,11 +46,8 @@ def test_the_command_line_certifies_from_the_file_as_it_is(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "", "is empty"),
-        ("a.csv", "seed,score\n1,0.5\n", "has no column 'unsafe'"),
-        ("a.csv", "seed,score\n1\n", "line 2 has 1 values: expected 2"),
         ("a.npz", "seed", "cannot be read as .npz"),
-        ("a.parquet", "", "ends in .npz, .csv or .tsv"),
+        ("a.csv", "seed,score", "expected a name that ends in .npz"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -144,8 +144,8 @@ class Rollouts(RolloutTable):
     >>> certificate = rollouts.certify(xi=0.8, delta=0.5)
     >>> certificate.horizon, certificate.provenance.about["backup-steps"]
     (6, '1')
-    >>> rollouts.save("rollouts.csv")
-    >>> len(Rollouts.load("rollouts.csv"))
+    >>> rollouts.save("rollouts.npz")
+    >>> len(Rollouts.load("rollouts.npz"))
     4
     """
 
@@ -318,8 +318,8 @@ class ForkedRollouts(RolloutTable):
     (np.int64(0), np.int64(1))
     >>> rollouts.certify(xi=0.8, delta=0.5).threshold
     inf
-    >>> rollouts.save("forks.csv")
-    >>> len(ForkedRollouts.load("forks.csv"))
+    >>> rollouts.save("forks.npz")
+    >>> len(ForkedRollouts.load("forks.npz"))
     4
     """
 

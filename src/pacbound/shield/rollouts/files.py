@@ -1,20 +1,18 @@
 """Rollouts on disk: a table in one file, or a collection in a folder of parts.
 
-A table is .npz, or .csv and .tsv for people; every value comes back as it went in, -inf and NaN
-included. A folder has a plan, and a file for each chunk of seeds that is complete: what is there
-need not be made again. A part appears whole or not at all, so a killed collection leaves only
-complete ones behind. The plan says what the parts were made with; a folder that was begun with
-another plan is refused, not mixed.
+A table is .npz; every value comes back as it went in, -inf and NaN included. A folder has a plan,
+and a file for each chunk of seeds that is complete: what is there need not be made again. A part
+appears whole or not at all, so a killed collection leaves only complete ones behind. The plan says
+what the parts were made with; a folder that was begun with another plan is refused, not mixed.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from io import BytesIO, TextIOWrapper
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -34,8 +32,6 @@ Columns = dict[str, NDArray[Any]]
 PLAN = "plan.json"
 ROWS, FRAMES, SEEDS = "rows/", "frames/", "seeds"
 _UNREADABLE = (*DAMAGED, KeyError)
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_FLAGS = {"true": True, "false": False}
 _TYPES: Mapping[Any, type] = {"int": np.int64, "float": np.float64, "bool": bool, "str": np.str_}
 
 
@@ -71,7 +67,7 @@ class RolloutTable:
         Parameters
         ----------
         path
-            Where to write it: a name that ends in .npz, .csv or .tsv.
+            Where to write it: a name that ends in .npz.
 
         Raises
         ------
@@ -136,32 +132,28 @@ def write_table(
     columns: Mapping[str, NDArray[Any]],
     task: Mapping[str, Json] | None = None,
 ) -> None:
-    """Write the columns as the file's ending says; an .npz file also keeps the `task`, beside the
-    arrays.
-    """
+    """Write the columns to an .npz file, and beside the arrays the `task`."""
     target = Path(path)
-    if target.suffix.lower() == ".npz":
-        made = BytesIO(packed(columns))
-        if task:
-            with zipfile.ZipFile(made, "a") as archive:
-                archive.writestr(zipfile.ZipInfo(MEMBER), documents.canonical(dict(task)))
-        with atomic_file(target) as file:
-            file.write(made.getvalue())
-        return
-    separator = _separator(target)
+    _require_npz(target)
+    made = BytesIO(packed(columns))
+    if task:
+        with zipfile.ZipFile(made, "a") as archive:
+            archive.writestr(zipfile.ZipInfo(MEMBER), documents.canonical(dict(task)))
     with atomic_file(target) as file:
-        text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        # A text is quoted for the signs that end a line: with "\n" alone, not for a "\r".
-        writer = csv.writer(text, delimiter=separator, lineterminator="\r\n")
-        writer.writerow(columns)
-        values = (map(_shown, column.tolist()) for column in columns.values())
-        writer.writerows(zip(*values, strict=True))
-        text.detach()
+        file.write(made.getvalue())
 
 
 def _read_table(source: Path, types: Mapping[str, type]) -> Columns:
     """The named columns of a file that `write_table` wrote."""
-    found = _read_npz(source) if source.suffix.lower() == ".npz" else _read_text(source)
+    _require_npz(source)
+    try:
+        found = unpacked(source, "")
+    except _UNREADABLE as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        raise InvalidValueError(
+            f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
+        ) from None
     missing = [name for name in types if name not in found]
     if missing:
         raise InvalidValueError(
@@ -169,52 +161,14 @@ def _read_table(source: Path, types: Mapping[str, type]) -> Columns:
             f"{', '.join(types)}."
         )
     try:
-        return {name: _typed(found[name], kind) for name, kind in types.items()}
-    except (ValueError, KeyError) as error:
+        return {name: found[name].astype(kind) for name, kind in types.items()}
+    except ValueError as error:
         raise InvalidValueError(f"{source} is not a table of rollouts: {error}.") from None
 
 
-def _read_npz(source: Path) -> Mapping[str, Any]:
-    try:
-        return unpacked(source, "")
-    except _UNREADABLE as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
-            raise
-        raise InvalidValueError(
-            f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
-        ) from None
-
-
-def _read_text(source: Path) -> Mapping[str, Any]:
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter=_separator(source)))
-    if not rows:
-        raise InvalidValueError(f"{source} is empty: expected a header and rows.")
-    ragged = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
-    if ragged is not None:
-        raise InvalidValueError(
-            f"{source}, line {ragged} has {len(rows[ragged - 1])} values: expected {len(rows[0])}."
-        )
-    return {name: [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
-
-
-def _typed(values: Any, kind: type) -> NDArray[Any]:
-    if kind is bool and isinstance(values, list):
-        values = [_FLAGS[value.lower()] for value in values]
-    return np.asarray(values).astype(kind)
-
-
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _separator(path: Path) -> str:
-    try:
-        return _SEPARATORS[path.suffix.lower()]
-    except KeyError:
-        raise InvalidValueError(
-            f"{path}: expected a name that ends in .npz, .csv or .tsv."
-        ) from None
+def _require_npz(path: Path) -> None:
+    if path.suffix.lower() != ".npz":
+        raise InvalidValueError(f"{path}: expected a name that ends in .npz.")
 
 
 def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
