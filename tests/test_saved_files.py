@@ -114,17 +114,23 @@ def tried(examples: int, strategy: Any, check: Callable[[Any], None]) -> None:
 
 # ---- documents
 
-JSON = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-(2**60), 2**60),
-        st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0),
-        TEXTS,
-    ),
-    lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(TEXTS, inner, max_size=5)),
-    max_leaves=10,
+LEAVES: Any = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**60), 2**60),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0),
+    TEXTS,
 )
+
+
+def nested(depth: int) -> Any:
+    """Values, and lists and objects of them, one in the other up to so many."""
+    if depth == 0:
+        return LEAVES
+    inside = nested(depth - 1)
+    return st.one_of(
+        LEAVES, st.lists(inside, max_size=3), st.dictionaries(TEXTS, inside, max_size=3)
+    )
 
 
 @every_example
@@ -135,7 +141,7 @@ def test_a_document(examples: int, tmp_path: Path) -> None:
         assert documents.read(tmp_path / "d.json", "a document") == sealed
         assert exact_verifier.parse((tmp_path / "d.json").read_bytes()) == sealed
 
-    tried(examples, st.dictionaries(TEXTS.filter(lambda key: key != "digest"), JSON), check)
+    tried(examples, st.dictionaries(TEXTS.filter(lambda key: key != "digest"), nested(3)), check)
 
 
 # ---- certificates
@@ -189,6 +195,8 @@ def test_a_certificate_of_every_kind(examples: int, name: str, tmp_path: Path) -
     tried(examples, POOLS, check)
 
 
+# Some names differ in spaces only, which is asked about.
+@pytest.mark.filterwarnings("ignore:groups holds")
 @every_example
 def test_a_certificate_of_named_rows(examples: int, tmp_path: Path) -> None:
     def check(pool: list[str]) -> None:
