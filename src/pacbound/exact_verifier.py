@@ -31,6 +31,7 @@ import math
 import os
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -468,11 +469,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class StepTest:
-    """The test of a step: whether the losses of n rows exceed the gains by less than xi."""
+    """The test of a step: whether the losses of n rows exceed the gains by less than xi. One that
+    is no step of a walk is `seeded` by McNemar's test.
+    """
 
     n: int
     xi: float
     level: Decimal
+    seeded: bool = False
 
     def may_pass(self, counts: Counts) -> bool:
         """Whether it is right to count the step as passed."""
@@ -509,7 +513,12 @@ class StepTest:
             # No loss: McNemar's test.
             return binomial_test(b, b + c, Decimal("0.5"), self.level)
         if self.by_region:
-            return exact_test(b, c, self.n, self.xi, float(self.level), claimed=claimed)
+            n, xi, level, seeded = self.n, self.xi, float(self.level), self.seeded
+            if seeded and is_filled(n, xi, level):
+                return b <= filled(n, xi, level)[c]
+            if seeded and b <= mcnemar(n, level)[c]:
+                return True
+            return exact_test(b, c, n, xi, level, claimed=claimed, seeded=seeded)
         rate = lower_bound(c, self.n, self.level / 5) + Decimal(self.xi)
         return binomial_test(b, self.n, rate, self.level * 4 / 5)
 
@@ -542,14 +551,91 @@ def likelihood_ratio(b: int, c: int, n: int, xi: float) -> float:
     else:
         v = (root - slope) / (4.0 * n)
 
+    # What counts exceed adds up to nothing, and without it no large terms cancel.
     def part(count: int, rate: float) -> float:
-        return count * math.log(count / max(n * rate, 1e-300)) if count else 0.0
+        expected = max(n * rate, 1e-300)
+        excess = count - expected
+        return (count * math.log1p(excess / expected) if count else 0.0) - excess
 
     return part(b, v + xi) + part(c, v) + part(n - b - c, 1.0 - xi - 2.0 * v)
 
 
+@lru_cache(maxsize=16)
+def mcnemar(n: int, level: float) -> list[int]:
+    """The most losses beside each number of gains with which McNemar's test passes, n where every
+    number does; a tail that is `level` to ten digits does not.
+    """
+    enough = Decimal(level) * (1 - Decimal("1e-10"))
+    c = next(c for c in range(10**4) if Decimal(2) ** -c <= enough)
+    most, b, below, term = [-1] * min(c, n + 1), 0, Decimal(2) ** -c, Decimal(2) ** -c
+    while c <= n:
+        # Of b + c coins at most b are losses, or just b: these are their chances.
+        Effort.spend(1)
+        total = b + c + 1
+        more = term * c / (2 * (b + 1))
+        if total <= n and below + more <= enough:
+            b, below, term = b + 1, below + more, term * total / (2 * (b + 1))
+        else:
+            most.append(b if b + c < n else n)
+            c, below, term = c + 1, below - term / 2, term * total / (2 * (c + 1))
+            if b + c > n:
+                return most + [n] * (n + 1 - c)
+    return most
+
+
+def is_filled(n: int, xi: float, level: float) -> bool:
+    """Whether so few rows, and so small a loss, that the region is filled."""
+    size = n * math.log(2.0 / level)
+    return level <= 0.25 and size <= 10_000.0 and size * n * xi <= 150_000.0
+
+
+@lru_cache(maxsize=16)
+def filled(n: int, xi: float, level: float) -> list[int]:
+    """The filled region: McNemar's, and of the other counts by falling likelihood ratio each that
+    leaves it a staircase and no corner of the laws above the level.
+    """
+    most = [*mcnemar(n, level), n]
+    sums, root = Sums(n, most[:-1]), math.sqrt(xi)
+    cells = math.ceil(32.0 * (1.0 - root) * math.sqrt(2.0 * n * math.log(2.0 / level)))
+    laws, places, chances = [], [], []
+    for i in range(cells):
+        one, two = (1.0 - root) * i / cells, (1.0 - root) * (i + 1) / cells
+        lose = root * one + one * one / 2.0 + xi
+        gain = min(root * two + two * two / 2.0, (1.0 - xi) / 2.0)
+        neither = max(1.0 - lose - gain, 1e-300)
+        laws.append((math.log(lose), math.log(gain), math.log(neither)))
+        places.append(math.sqrt(lose + gain))
+        chances.append(sums.total(gain, neither, 1e-13 * level))
+    others = [
+        (-round(likelihood_ratio(b, c, n, xi) * 2.0**40), -c, b)
+        for c in range(n + 1)
+        for b in range(most[c] + 1, min(math.ceil(c + n * xi), n - c + 1))
+    ]
+    reach = math.sqrt(math.log(2e13 / level) / (2.0 * n))
+    for _, less, b in sorted(others):
+        c = -less
+        if most[c] != b - 1 or (b + c < n and most[c + 1] < b):
+            continue
+        middle, rest, joined = math.sqrt((b + c) / n), n - b - c, []
+        ways = sums.logs[n] - sums.logs[b] - sums.logs[c] - sums.logs[rest]
+        first = bisect_left(places, middle - reach)
+        for i in range(first, bisect_left(places, middle + reach)):
+            lose, gain, neither = laws[i]
+            chance = chances[i] + math.exp(ways + b * lose + c * gain + rest * neither)
+            if chance > level * (1.0 - 1e-6):
+                break
+            joined.append(chance)
+        else:
+            chances[first : first + len(joined)] = joined
+            most[c] = b
+        Effort.spend(len(joined) + 1)
+    return [n if b >= n - c else b for c, b in enumerate(most[:-1])]
+
+
 @lru_cache(maxsize=1024)
-def exact_test(b: int, c: int, n: int, xi: float, level: float, *, claimed: bool) -> bool:
+def exact_test(
+    b: int, c: int, n: int, xi: float, level: float, *, claimed: bool, seeded: bool = False
+) -> bool:
     """Whether the region that b losses and c gains are on the edge of has at most the chance
     `level` under every law that loses xi; or, if it is not `claimed`, clearly less.
     """
@@ -557,20 +643,94 @@ def exact_test(b: int, c: int, n: int, xi: float, level: float, *, claimed: bool
     edge = min(likelihood_ratio(b, c, n, xi), likelihood_ratio(0, 0, n, xi))
     if b > math.ceil(c + n * xi) or n * math.log1p(-xi) > math.log(level):
         return False
-    region = Region(n, xi, level, edge)
+    region = Region(n, xi, level, edge, seeded=seeded)
     if claimed:
         return region.within()
     return region.highest() <= region.refused_below() * level
 
 
-class Region:
-    """{(b, c): b <= most[c]}, the counts whose likelihood ratio is at least that of the edge."""
+class Sums:
+    """Chances of a staircase {(b, c): b <= most[c]} of n rows, in double precision; it goes on as
+    it ends.
+    """
 
-    def __init__(self, n: int, xi: float, level: float, edge: float) -> None:
+    def __init__(self, n: int, most: Sequence[int]) -> None:
+        self.n, self.most = n, most
+        self.logs = [math.lgamma(i + 1.0) for i in range(n + 1)]
+
+    def total(self, gain: float, neither: float, neglected: float) -> float:
+        """Of the law with these P(gain) and P(neither); at most `neglected` is left out."""
+        fail = min(max(neither / (1.0 - gain), 1e-300), 1.0 - 2.0**-53)
+        lose, n, last = 1.0 - fail, self.n, len(self.most) - 1
+        spread = math.sqrt(2.0 * math.log(2.0 / neglected))
+        reach = spread * math.sqrt(n * gain * (1.0 - gain)) + spread**2 / 2.0
+        start, stop = max(0, math.floor(n * gain - reach)), min(n, math.ceil(n * gain + reach))
+        Effort.spend(stop - start)
+        b = self.most[min(start, last)]
+        below, term = self.few(b, n - start, lose, fail), 0.0
+        weight = self._just(start, n, gain, 1.0 - gain)
+        total = below * weight
+        for c in range(start + 1, stop + 1):
+            weight *= (n - c + 1) * gain / (c * (1.0 - gain))
+            if weight < TINY:
+                weight = self._just(c, n, gain, 1.0 - gain)
+            # Given one gain more there is one trial less, and P(b <= most) grows by the terms of
+            # the binomial law with that many trials.
+            size, higher = n - c, self.most[min(c, last)]
+            if higher >= size:
+                below = 1.0
+            elif b < 0:
+                below = self.few(higher, size, lose, fail)
+            else:
+                term *= (size + 1 - b) / ((size + 1) * fail)
+                if term < TINY:
+                    term = self._just(b, size, lose, fail)
+                below += lose * term
+                for j in range(b + 1, higher + 1):
+                    term *= (size - j + 1) * lose / (j * fail)
+                    if term < TINY:
+                        term = self._just(j, size, lose, fail)
+                    below += term
+            b = higher
+            total += below * weight
+        return total
+
+    def _just(self, k: int, n: int, p: float, q: float) -> float:
+        """P(S = k) in double precision."""
+        ways = self.logs[n] - self.logs[k] - self.logs[n - k]
+        return math.exp(ways + k * math.log(p) + (n - k) * math.log(q))
+
+    def few(self, k: int, n: int, p: float, q: float) -> float:
+        """P(S <= k) in double precision."""
+        if k < 0 or k >= n:
+            return float(k >= n)
+        if k > n * p:
+            return 1.0 - self.few(n - k - 1, n, q, p)
+        term = total = self._just(k, n, p, q)
+        for i in range(k, 0, -1):
+            term *= q / p * i / (n - i + 1)
+            total += term
+            if term < total * 1e-17:
+                break
+        return total
+
+
+class Region:
+    """{(b, c): b <= most[c]}, the counts whose likelihood ratio is at least that of the edge, and
+    if it is `seeded` those of McNemar's test.
+    """
+
+    def __init__(
+        self, n: int, xi: float, level: float, edge: float, *, seeded: bool = False
+    ) -> None:
         self.n, self.xi, self.level = n, xi, level
-        columns = n if n <= 3000 else min(n, math.ceil(max(0.08 * n, 8.0 * xi * n)))
+        columns = (
+            n
+            if n <= (50_000 if seeded else 3000)
+            else min(n, math.ceil(max(0.08 * n, 8.0 * xi * n)))
+        )
         Effort.spend(columns)
-        self.most: list[int] = []
+        self.most = [*mcnemar(n, level)] if seeded else [-1] * (columns + 1)
         b = -1
         for c in range(columns + 1):
             highest = min(n - c, math.ceil(c + n * xi))
@@ -578,8 +738,9 @@ class Region:
                 b += 1
             if b >= n - c:
                 b = n
-            self.most.append(b)
-        self.logs = [math.lgamma(i + 1.0) for i in range(n + 1)]
+            self.most[c] = max(self.most[c], b)
+        self.most[columns:] = [max(b, one) for one in self.most[columns:]]
+        self.sums = Sums(n, self.most)
         # Laws are placed so that one standard deviation of b - c is equally long everywhere.
         self.unit = 1.0 / (min(max(1.0, math.sqrt(-2.0 * math.log(level))), 5.0) * math.sqrt(n))
 
@@ -645,7 +806,7 @@ class Region:
         for _ in range(20):
             middle = (low + high) / 2
             rate = middle + self.xi
-            if self._few(self.most[-1], self.n, rate, 1.0 - rate) < self.level / 2:
+            if self.sums.few(self.most[-1], self.n, rate, 1.0 - rate) < self.level / 2:
                 high = middle
             else:
                 low = middle
@@ -655,57 +816,8 @@ class Region:
         """Of the law with P(loss) = `least` + xi and P(gain) = `largest`, from above."""
         gain = max(least if largest is None else largest, 1e-300)
         neither = max(1.0 - self.xi - least - gain, 0.0)
-        fail = min(max(neither / (1.0 - gain), 1e-300), 1.0 - 2.0**-53)
-        lose, n, last = 1.0 - fail, self.n, len(self.most) - 1
-        spread = math.sqrt(2.0 * math.log(2.0 / (NEGLECTED * self.level)))
-        reach = spread * math.sqrt(n * gain * (1.0 - gain)) + spread**2 / 2.0
-        start, stop = max(0, math.floor(n * gain - reach)), min(n, math.ceil(n * gain + reach))
-        Effort.spend(stop - start)
-        b = self.most[min(start, last)]
-        below, term = self._few(b, n - start, lose, fail), 0.0
-        weight = self._just(start, n, gain, 1.0 - gain)
-        total = below * weight
-        for c in range(start + 1, stop + 1):
-            weight *= (n - c + 1) * gain / (c * (1.0 - gain))
-            if weight < TINY:
-                weight = self._just(c, n, gain, 1.0 - gain)
-            # Given one gain more there is one trial less, and P(b <= most) grows by the terms of
-            # the binomial law with that many trials.
-            size, higher = n - c, self.most[min(c, last)]
-            if higher >= size:
-                below = 1.0
-            else:
-                term *= (size + 1 - b) / ((size + 1) * fail)
-                if term < TINY:
-                    term = self._just(b, size, lose, fail)
-                below += lose * term
-                for j in range(b + 1, higher + 1):
-                    term *= (size - j + 1) * lose / (j * fail)
-                    if term < TINY:
-                        term = self._just(j, size, lose, fail)
-                    below += term
-            b = higher
-            total += below * weight
+        total = self.sums.total(gain, neither, NEGLECTED * self.level)
         return total * (1.0 + ROUNDING) + NEGLECTED * self.level
-
-    def _just(self, k: int, n: int, p: float, q: float) -> float:
-        """P(S = k) in double precision."""
-        ways = self.logs[n] - self.logs[k] - self.logs[n - k]
-        return math.exp(ways + k * math.log(p) + (n - k) * math.log(q))
-
-    def _few(self, k: int, n: int, p: float, q: float) -> float:
-        """P(S <= k) in double precision."""
-        if k >= n:
-            return 1.0
-        if k > n * p:
-            return 1.0 - self._few(n - k - 1, n, q, p)
-        term = total = self._just(k, n, p, q)
-        for i in range(k, 0, -1):
-            term *= q / p * i / (n - i + 1)
-            total += term
-            if term < total * 1e-17:
-                break
-        return total
 
 
 # Graded losses. A row that loses v multiplies each bet by 1 + stake (mean - v), and the average of
@@ -2391,7 +2503,7 @@ def check_replacement(claim: Part, report: Report) -> None:
     require(leave_out or not any(left), place, "no group was to be left out")
     if leave_out:
         _require_small(claim, left, sizes, level, report)
-    passed, tests = [], [StepTest(size, xi, level) for size in sizes]
+    passed, tests = [], [StepTest(size, xi, level, seeded=True) for size in sizes]
     for part, one, test, gone in zip(tables, held, tests, left, strict=True):
         part.only("group counts passed left_out")
         stored = part.integers("passed")

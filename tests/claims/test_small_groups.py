@@ -247,7 +247,10 @@ def test_a_replacement_leaves_small_groups_to_the_old_model() -> None:
     refused = replaced(small_groups="refuse")
     assert not refused.certified
     assert refused.left_out == ()
-    assert "too few rows to pass, even if none is lost: small_groups" in refused.summary()
+    assert (
+        "rows to pass, even if none is lost, where none is gained: small_groups"
+        in refused.summary()
+    )
     certificate = replaced()
     assert certificate.certified
     assert certificate.left_out == SMALL
@@ -258,7 +261,7 @@ def test_a_replacement_leaves_small_groups_to_the_old_model() -> None:
     said = certificate.summary()
     assert "in each of the groups that are not left out." in said
     assert f"for too few rows: {', '.join(SMALL)}. Nothing is certified there: keep" in said
-    assert said.count("'clinic 03': 12 rows, left out: too few, even if none is lost") == 1
+    assert said.count("'clinic 03': 12 rows, left out: too few to pass without gains") == 1
     assert "refused" not in said
     assert not replaced(xi=0.001).certified
 
@@ -278,12 +281,12 @@ def test_a_replacement_with_a_group_that_loses_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.1, 0.01), (0.3, 0.1)])
-def test_a_group_of_a_replacement_is_too_small_where_no_counts_would_pass(
+def test_a_group_of_a_replacement_is_too_small_where_it_would_not_pass_without_gains(
     xi: float, delta: float
 ) -> None:
     for n in range(1, 120):
-        best = [bool(passes(0, gains, n, xi=xi, delta=delta)) for gains in (0, n)]
-        assert best == [not too_small(n, xi=xi, delta=delta)] * 2
+        assert passes(0, 0, n, xi=xi, delta=delta) is not too_small(n, xi=xi, delta=delta)
+        assert passes(0, n, n, xi=xi, delta=delta) or n < np.log2(1 / delta)
 
 
 def test_overlapping_groups_of_a_replacement_share_delta_where_small_ones_are_left_out() -> None:

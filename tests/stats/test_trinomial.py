@@ -274,7 +274,7 @@ def test_too_few_outcomes_certify_nothing(n: int, xi: float, delta: float) -> No
     assert region.empty
     assert (region.bmax == -1).all()
     assert not region.accepts(0, np.arange(min(n, 50) + 1)).any()
-    assert region.chance(xi, 0.0).tolist() == [0.0]
+    assert region.chance(xi, 0.0) <= 1e-6 * delta
 
 
 @pytest.mark.parametrize("bound", ["exact", "pair"])

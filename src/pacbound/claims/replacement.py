@@ -42,9 +42,9 @@ from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.stats.paired import (
     PairedBound,
     labels_needed_by_walk,
-    paired_test_work,
     paired_upper,
 )
+from pacbound.stats.seeded import seeded_work
 from pacbound.tally.count import Kept, count_rows
 from pacbound.tally.questions.cascade import ALL_ROWS
 from pacbound.tally.questions.question import Judged
@@ -67,8 +67,8 @@ from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally, require_is_tally
 from pacbound.watch import DifferenceWatch
 
-# The largest exact test that a plan waits for, about a third of a second.
-EXACT_WORK: Final = 0.03
+# The largest exact test that a plan waits for, about a second.
+EXACT_WORK: Final = 0.1
 # Chances to pass are computed exactly up to so many rows.
 MOST_EXACT: Final = 200_000
 
@@ -79,7 +79,7 @@ _SEEN: Final = "{New} loses {losses} of {n} rows and gains {gains}"
 REFUSALS: Final[Mapping[str, str]] = {
     "unlabelled": "{unlabelled} rows on which answers differ have no label, and each counts as "
     "lost. Label these first: with them {new} could still be shown to lose at most {xi}.",
-    "too-few": "{n} rows cannot certify that {new} loses at most {xi}, even if it loses none.",
+    "too-few": f"{_SEEN}: for so few rows only more gains could show that it loses at most {{xi}}.",
     "near": f"{_SEEN}: too close to xi = {{xi}} for this many rows.",
     "loses": f"{_SEEN}: no less than xi = {{xi}}.",
     "no-better": f"{_SEEN}, which does not show that it is better than {{old}} (xi = 0). Allow a "
@@ -429,7 +429,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             return 0.0
         sizes = {_rows_of(one, values) for one in values["tables"]}
         asked = {"xi": values["xi"], "delta": self.level(values)}
-        return sum(paired_test_work(n, **asked) for n in sizes if n)
+        return sum(seeded_work(n, **asked) for n in sizes if n)
 
     def refusals(self, certificate: Any, candidate: int) -> list[tuple[str | None, Refusal]]:
         """The groups in which a candidate is refused, and why."""
@@ -618,7 +618,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         rows = count(_rows_of(table, certificate.values))
         filled: dict[str, Value] = {"group": repr(table["group"]), "n": rows}
         if table["left_out"]:
-            return Sentence("{group}: {n} rows, left out: too few, even if none is lost", filled)
+            return Sentence("{group}: {n} rows, left out: too few to pass without gains", filled)
         parts = []
         for m, seen in enumerate(table_of(table["counts"], certificate.values)):
             filled |= {
@@ -651,7 +651,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         refused = [table for table in values["tables"] if not table["passed"]]
         small = all(too_small(_rows_of(one, values), **asked) for one in refused)
         if values["xi"] > 0 and small and 0 < len(refused) < len(values["tables"]):
-            yield Sentence(LEAVE_OUT.format(unit="rows", wrong="is lost"))
+            yield Sentence(LEAVE_OUT.format(unit="rows", wrong="is lost, where none is gained"))
 
     def _why(
         self,
@@ -818,9 +818,7 @@ def _chances(laws: Sequence[Tally], n: int, xi: float, delta: float) -> Any:
     seen = [of_candidates(law.counts.sum(axis=0)) for law in laws]
     if laws[0].groups or len(seen[0]) > 1 or n > MOST_EXACT:
         return None
-    bound: PairedBound = (
-        "exact" if paired_test_work(n, xi=xi, delta=delta) <= EXACT_WORK else "pair"
-    )
+    bound: PairedBound = "exact" if seeded_work(n, xi=xi, delta=delta) <= EXACT_WORK else "pair"
     lost = np.array([lost_of(one[0]) / one.sum() for one in seen])
     gained = np.array([one[0][ONLY_NEW] / one.sum() for one in seen])
     return power(lost, gained, n, xi=xi, delta=delta, bound=bound)
@@ -970,9 +968,9 @@ def certify_replacement(  # noqa: PLR0913
         With groups: one common verdict, for which every group must pass, or their own ones. A
         common verdict costs no share of `delta`; own ones share it.
     small_groups
-        With groups: leave-out leaves those with too few trials to pass at all uncertified; refuse
-        refuses the claim. Fixed beforehand; only the number of rows decides. Where groups overlap,
-        or clusters give a row to each of theirs, they then share `delta`.
+        With groups: leave-out leaves those with too few rows to pass without gains uncertified;
+        refuse refuses the claim. Fixed beforehand; only the number of rows decides. Where groups
+        overlap, or clusters give a row to each of theirs, they then share `delta`.
     looks
         Planned looks, numbers of rows, fixed beforehand: 100,200. They share `delta`.
     data

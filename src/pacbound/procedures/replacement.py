@@ -1,9 +1,9 @@
 """Replacement: does a new model lose at most xi accuracy against the old one?
 
 D is +1 in a row on which only the old model is right, -1 where only the new one is, 0 elsewhere.
-One exact paired test of E D >= xi (`pacbound.stats.paired`), on n rows that were fixed beforehand;
+One exact paired test of E D >= xi (`pacbound.stats.seeded`), on n rows that were fixed beforehand;
 for xi = 0 McNemar's, which claims that more is gained than lost. There is no walk: nothing is
-chosen.
+chosen. Up to 199,999 rows, what certifies at xi = 0 does at every larger xi.
 
 Promise. If E D >= xi, the test passes with probability at most delta, at any time, over any order
 of labelling and any number of looks at labels. For a row whose label is missing counts as D = +1,
@@ -28,14 +28,17 @@ from numpy.typing import NDArray
 
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_upper
-from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
+from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test
 from pacbound.stats.planning import least_passing
+from pacbound.stats.seeded import seeded_test
 from pacbound.tally.questions.replacement import NEITHER, ONLY_NEW, ONLY_OLD, OPEN, at_best
 
 NAME: Final = "replacement/paired/1"
 Floats = NDArray[np.float64]
 # What a chance leaves out at each end.
 _TAIL: Final = 1e-9
+# How many rows would do is searched by the exact test up to so many.
+_MOST_SEARCHED: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,11 @@ def passes(
         return False
     if xi == 0:
         return mcnemar_test(losses, gains, delta=delta)
-    return paired_test(losses, gains, n, xi=xi, delta=delta, bound=bound)
+    return seeded_test(losses, gains, n, xi=xi, delta=delta, bound=bound)
 
 
 def too_small(n: int, *, xi: float, delta: float) -> bool:
-    """Whether so few rows cannot pass even if none is lost and none gained: by their number
-    alone.
-    """
+    """Whether so few rows pass only if some are gained: by their number alone."""
     return n == 0 or bool(binomial_upper(0, n, delta=delta) > xi)
 
 
@@ -113,13 +114,14 @@ def refusal(seen: Any, *, xi: float, delta: float) -> Refusal:
 
 def _rows_needed(losses: int, gains: int, n: int, *, xi: float, delta: float) -> int | None:
     """About how many rows would pass at these rates; None if more than can be counted."""
-    least = labels_needed_by_walk(xi, delta=delta) if xi else 1
     if not losses and not gains:
+        least = labels_needed_by_walk(xi, delta=delta)
         return least if least <= LARGEST_COUNT else None
 
-    # The pair stands in for the exact test: it asks for a few more rows, and answers at once.
+    # For many rows the pair stands in: it asks for a few more, and answers at once.
     def enough(rows: int) -> bool:
         more, fewer = -(-losses * rows // n), gains * rows // n
-        return rows >= least and bool(passes(more, fewer, rows, xi=xi, delta=delta, bound="pair"))
+        bound: PairedBound = "exact" if rows <= _MOST_SEARCHED else "pair"
+        return rows > n and bool(passes(more, fewer, rows, xi=xi, delta=delta, bound=bound))
 
     return least_passing(enough)

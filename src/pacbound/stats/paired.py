@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, gammaln, ndtri, xlogy
+from scipy.special import betainc, gammaln, ndtri, xlog1py
 
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import (
@@ -59,6 +59,9 @@ LARGEST_BLOCK = 30_000
 # Above this the pair of binomial bounds loses so little that the region is no longer worth its
 # seconds.
 LARGEST_SAMPLE = 199_999
+
+# Up to so many outcomes a region with a seed has all columns.
+LARGEST_WHOLE = 50_000
 
 # Below this the terms of the sums leave the range of float64.
 SMALLEST_DELTA = 1e-200
@@ -87,9 +90,8 @@ STATISTIC_STEP = 1e-5
 class PairedRegion:
     """The counts (b, c) of `n` outcomes that reject P(loss) - P(gain) >= `xi` at level `delta`.
 
-    `bmax[c]` is the largest number of losses allowed beside c gains; the last entry stands for all
-    larger c. If no loss and no gain cannot reject, then nothing does, and every entry is -1: a walk
-    could not even start.
+    `bmax[c]` is the largest number of losses allowed beside c gains, -1 for none; the last entry
+    stands for all larger c.
     """
 
     n: int
@@ -100,7 +102,7 @@ class PairedRegion:
     @property
     def empty(self) -> bool:
         """Whether no count of this many outcomes can certify `xi`."""
-        return bool(self.bmax[0] < 0)
+        return bool(self.bmax[-1] < 0)
 
     def accepts(self, b: Any, c: Any) -> NDArray[np.bool_]:
         """Whether `b` losses and `c` gains certify `xi`, element by element."""
@@ -115,15 +117,14 @@ class PairedRegion:
             np.atleast_1d(np.asarray(plus, float)),
             np.atleast_1d(np.asarray(minus, float)),
         )
-        if self.empty:
-            return np.zeros(minus.size)
         neither = np.maximum(1.0 - minus - plus, 0.0)
         return staircase_chance(self.bmax, self.n, minus, neither, level=self.delta)
 
 
 def paired_region(n: Any, *, xi: float, delta: float) -> PairedRegion:
     """The counts that certify P(loss) - P(gain) < `xi` from `n` independent outcomes, wrongly with
-    probability at most `delta`.
+    probability at most `delta`. If no loss and no gain cannot, then nothing does, and every entry
+    is -1: a walk could not even start.
 
     Whatever the true rates of losses and gains, if they differ by `xi` or more then the counts fall
     into the region with probability at most `delta`. The region depends on these three numbers
@@ -221,7 +222,12 @@ def likelihood_ratio(b: Integers, c: Integers, n: int, xi: float) -> Floats:
 
 
 def _surprise(count: Integers, expected: Floats) -> Floats:
-    result: Floats = xlogy(count, count / np.where(count > 0, np.maximum(expected, 1e-300), 1.0))
+    """How much less likely the count is at the rate expected than at its own. What counts exceed
+    is taken off, and adds up to nothing: so no large terms cancel, and equal ratios are equal to
+    less than 2^-40.
+    """
+    expected = np.maximum(expected, 1e-300)
+    result: Floats = xlog1py(count, (count - expected) / expected) - (count - expected)
     return result
 
 
@@ -248,13 +254,14 @@ class _Laws(NamedTuple):
 
 @dataclass(frozen=True)
 class _Family:
-    """Every region that the likelihood ratio can cut out for one (n, xi, delta), and the nulls they
-    are held against.
+    """Every region that the likelihood ratio can cut out for one (n, xi, delta), joined with a
+    `seed` that is a region for itself if there is one, and the nulls they are held against.
     """
 
     n: int
     xi: float
     delta: float
+    seed: Integers | None = None
 
     @property
     def allowed(self) -> float:
@@ -265,7 +272,7 @@ class _Family:
         """The columns 0 .. C; the cap costs power only, since a region may be any staircase."""
         cap = (
             self.n
-            if self.n <= 3000
+            if self.n <= (3000 if self.seed is None else LARGEST_WHOLE)
             else min(self.n, ceil(max(0.08 * self.n, 8.0 * self.xi * self.n)))
         )
         return np.arange(cap + 1)
@@ -301,13 +308,11 @@ class _Family:
         return _Candidate(critical, low)
 
     def bmax(self, candidate: _Candidate | None) -> Integers:
-        """The staircase of a candidate: nondecreasing, and n where every possible b is in; all -1
-        for none.
-        """
-        if candidate is None:
-            return np.full(self.gains.size, -1)
-        full = candidate.most == self.n - self.gains
-        return np.maximum.accumulate(np.where(full, self.n, candidate.most))
+        """The staircase of a candidate, and of the seed."""
+        most = np.full(self.gains.size, -1) if candidate is None else candidate.most
+        if self.seed is not None:
+            most = np.maximum(np.append(most, np.full(self.n + 1 - most.size, most[-1])), self.seed)
+        return staircase(most, self.n)
 
     def chance(self, candidate: _Candidate, laws: _Laws) -> Floats:
         return staircase_chance(self.bmax(candidate), self.n, *laws, level=self.delta)
@@ -355,6 +360,18 @@ class _Family:
         # P(neither) = 1 - (least + xi) - largest; it is rounded up, since less loss only raises the
         # chance.
         return _Laws(largest, np.maximum(remainder - least - largest, 0.0) + 1e-15 * remainder)
+
+
+def staircase(most: Integers, n: int) -> Integers:
+    """The largest b of each column, made nondecreasing, and n where every possible b is in."""
+    return np.maximum.accumulate(np.where(most >= n - np.arange(most.size), n, most))
+
+
+def calibrated(n: int, *, xi: float, delta: float, seed: Integers) -> Integers:
+    """The loosest staircase that the likelihood ratio cuts out and that passes together with
+    `seed`; the seed alone if none with (0, 0) does.
+    """
+    return _calibrated(_Family(n, xi, delta, seed))
 
 
 def _calibrated(family: _Family) -> Integers:
@@ -425,7 +442,7 @@ def _bisected(
 
 
 @lru_cache(maxsize=8)
-def _log_factorials(n: int) -> tuple[Floats, Floats]:
+def log_factorials(n: int) -> tuple[Floats, Floats]:
     """The logarithms of 0!, …, n!; and for each c the logarithm of n over c, c, and n - c. All
     staircases share them.
     """
@@ -436,7 +453,7 @@ def _log_factorials(n: int) -> tuple[Floats, Floats]:
 def staircase_chance(
     bmax: Integers, n: int, minus: Floats, neither: Floats, *, level: float
 ) -> Floats:
-    """Upper bounds on P(b <= bmax(c)) for a nondecreasing `bmax` that starts at 0 or above and goes
+    """Upper bounds on P(b <= bmax(c)) for a nondecreasing `bmax`, -1 where no b will do, that goes
     on as it ends, one for each law, tight to within 2e-6 of `level`.
 
     A law is given by P(-) and P(neither), not by P(+): what is left over may be tiny, and a
@@ -510,9 +527,10 @@ class _Staircase:
         column = np.repeat(columns, lengths)
         offset = np.arange(column.size) - first_step[column]
         b = height[column] + offset
-        rest = n - 1 - column - b
-        logs, of_columns = _log_factorials(n)
+        rest = n - 1 - column - np.maximum(b, 0)
+        logs, of_columns = log_factorials(n)
         coefficient = logs[n - 1 - column] - logs[b] - logs[rest]
+        coefficient[b < 0] = -inf
         steps = np.column_stack([coefficient, b + (offset == 0), rest])
         return cls(n, height, first_step, column + 1, steps, of_columns)
 
@@ -584,7 +602,7 @@ def paired_test(
     """
     losses, gains, size = paired_counts(b, c, n)
     rate, level = positive_rate(xi), failure_probability(delta)
-    if _is_pair(bound, size, level):
+    if is_pair(bound, size, level):
         verdict = np.asarray(paired_upper(losses, gains, size, delta=level) <= rate)
     else:
         verdict = paired_region(size, xi=rate, delta=level).accepts(losses, gains)
@@ -602,7 +620,7 @@ def paired_test_work(n: int, *, xi: float, delta: float) -> float:
 
     """
     rate, level = positive_rate(xi), failure_probability(delta)
-    return 0.0 if _is_pair("exact", n, level) else region_work(n, xi=rate, delta=level)
+    return 0.0 if is_pair("exact", n, level) else region_work(n, xi=rate, delta=level)
 
 
 def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:
@@ -671,7 +689,7 @@ def labels_needed_by_walk(xi: float, *, delta: float, bound: PairedBound = "exac
     """
     rate, level = positive_rate(xi), failure_probability(delta)
     enough = _least_for_pair(rate, level)
-    if _is_pair(bound, 0, level) or enough > LARGEST_SAMPLE + 1:
+    if is_pair(bound, 0, level) or enough > LARGEST_SAMPLE + 1:
         return enough
     return _least_power(rate, level * (1.0 - SAFETY - NEGLECTED_SHARE))
 
@@ -691,7 +709,7 @@ def _least_for_pair(xi: float, delta: float) -> int:
     return n
 
 
-def _is_pair(bound: str, n: int, delta: float) -> bool:
+def is_pair(bound: str, n: int, delta: float) -> bool:
     if not is_one_of(bound, ("exact", "pair")):
         raise InvalidValueError(
             f"bound={bound!r} is not a paired bound: expected 'exact' or 'pair'."
