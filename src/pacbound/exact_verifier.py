@@ -1294,6 +1294,8 @@ def check_walk(claim: Part, report: Report) -> None:
     for table in tables:
         table.only("group counts threshold claimed")
         stored = [tuple(ends) for ends in table.table("claimed")]
+        fits = all(len(ends) == 2 for ends in stored)
+        require(fits, table.at("claimed"), "are not ranges")
         if by_bets:
             held = Held.of_grades(claim, table.part("counts"), TOP, 64)
             answered, found = sum(held.sums), _claimed_by_bets(held, rate, delta, stored)

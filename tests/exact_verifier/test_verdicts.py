@@ -211,6 +211,14 @@ def test_errors_that_are_to_be_none_are_judged_by_both(start: float | None) -> N
     assert said_by_verifier(_written(made)) == said_by_package(_written(made)) == []
 
 
+@pytest.mark.parametrize("name", ["abstention-1", "abstention-graded-1"])
+@pytest.mark.parametrize("ends", [[], [7], [1, 2, 3]])
+def test_what_is_claimed_is_ranges_to_both(name: str, ends: list[int]) -> None:
+    document = changed(_frozen(name), ("claim", "tables", 0, "claimed"), [ends])
+    assert said_by_verifier(document)
+    assert said_by_package(document)
+
+
 def test_a_target_next_to_none_leaves_both_the_same_rate() -> None:
     """1 - 1e-300 has no double and no decimal of its own: both take the double below."""
     document = _written(certify_recall([0.5], [True], target=1e-300, delta=1e-300))
