@@ -820,6 +820,104 @@ class Region:
         return total * (1.0 + ROUNDING) + NEGLECTED * self.level
 
 
+# Graded differences on few levels. Each is tossed to -1, 0 or 1 by a coin that keeps its mean; what
+# counts is the chance over all coins that losses and gains lie in the region of half the level.
+
+COARSE = 10
+
+
+@dataclass(frozen=True)
+class Tossed:
+    """How many rows become losses, and how many gains: from which number on, and each chance."""
+
+    losses: tuple[int, list[float]]
+    gains: tuple[int, list[float]]
+
+    @classmethod
+    def of(cls, counts: Sequence[int]) -> Tossed:
+        """Of so many rows on each level from -1 to 1."""
+        steps = len(counts) // 2
+        return cls(_sum_of_coins(counts[steps + 1 :]), _sum_of_coins(counts[:steps][::-1]))
+
+    def within(self, most: Sequence[int]) -> float:
+        """The chance of so few losses beside so many gains; `most` goes on as it ends."""
+        least, chances = self.losses
+        below = [0.0, *accumulate(chances)]
+        first, gains = self.gains
+        total = 0.0
+        for place, chance in enumerate(gains):
+            height = most[min(first + place, len(most) - 1)] - least + 1
+            total += chance * below[max(0, min(height, len(chances)))]
+        return total
+
+
+def _sum_of_coins(counts: Sequence[int]) -> tuple[int, list[float]]:
+    first, law = 0, [1.0]
+    for place, n in enumerate(counts, 1):
+        rate = place / len(counts)
+        if rate == 1.0:
+            first += n
+        elif n:
+            reach = 9.0 * math.sqrt(n * rate * (1.0 - rate)) + 40.0
+            low, high = max(0, int(n * rate - reach)), min(n, int(n * rate + reach))
+            logs, rest = math.log(rate), math.log1p(-rate)
+            part = [
+                math.exp(
+                    math.lgamma(n + 1.0)
+                    - math.lgamma(k + 1.0)
+                    - math.lgamma(n - k + 1.0)
+                    + k * logs
+                    + (n - k) * rest
+                )
+                for k in range(low, high + 1)
+            ]
+            Effort.spend(len(law) * len(part))
+            scale = 1.0 / max(sum(part), 1.0)
+            joined = [0.0] * (len(law) + len(part) - 1)
+            for i, one in enumerate(law):
+                for j, other in enumerate(part):
+                    joined[i + j] += one * other * scale
+            first, law = first + low, joined
+            mean = sum(i * one for i, one in enumerate(law))
+            spread = sum((i - mean) ** 2 * one for i, one in enumerate(law))
+            reach = 9.0 * math.sqrt(spread) + 40.0
+            low, high = max(0, int(mean - reach)), int(mean + reach) + 1
+            first, law = first + low, law[low:high]
+    return first, law
+
+
+def tossed_test(
+    counts: Sequence[int], xi: float, level: float, share: float, *, claimed: bool
+) -> Verdict:
+    """Whether the chance over all coins to be in the region of a level is at least `share`: the
+    least region of which that is so has at most this level; or, if it is not `claimed`, clearly
+    less.
+    """
+    n, tossed = sum(counts), Tossed.of(counts)
+    if n == 0:
+        return False
+    whole = filled(n, xi, level) if xi and is_filled(n, xi, level) else mcnemar(n, level)
+    chance = tossed.within(whole)
+    if xi == 0 or is_filled(n, xi, level) or chance > share + 2e-9:
+        return decided(passes=chance > share + 2e-9, nearly=chance > share)
+
+    def enough(edge: float) -> bool:
+        return tossed.within(Region(n, xi, level, edge, seeded=True).most) >= share
+
+    low, high = 0.0, likelihood_ratio(0, 0, n, xi)
+    if n * math.log1p(-xi) > math.log(level) or not enough(low):
+        return None if chance > share else False
+    if enough(high):
+        low = high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    region = Region(n, xi, level, low, seeded=True)
+    if claimed:
+        return region.within()
+    return region.highest() <= region.refused_below() * level
+
+
 # Graded losses. A row that loses v multiplies each bet by 1 + stake (mean - v), and the average of
 # the products over all rows, the evidence, has a mean of at most 1 while the mean loss is not below
 # `mean`. So it reaches 1/delta with at most the chance delta.
@@ -1044,11 +1142,14 @@ class Held:
         """Rows by the level of their grade, the worst first: as many levels as there are declared
         grades, or one more than `fine`.
         """
+        declared = len(claim.part("graded").limits("scale"))
+        return cls._on_levels(counts, most, declared if declared > 2 else fine + 1)
+
+    @classmethod
+    def _on_levels(cls, counts: Part, most: int, number: int) -> Held:
         counts.only("levels cells grades rows")
         cells, grades, rows = (counts.integers(key) for key in ("cells", "grades", "rows"))
-        declared = len(claim.part("graded").limits("scale"))
-        number = counts.count("levels", 2)
-        fits = number == (declared if declared > 2 else fine + 1)
+        fits = number == counts.count("levels", 2)
         fits = fits and len(cells) == len(grades) == len(rows) and min(rows, default=1) > 0
         fits = fits and sum(rows) <= MOST and all(0 <= grade < number for grade in grades)
         require(fits, counts.at("grades"), "do not fit the levels of the grades")
@@ -1059,6 +1160,17 @@ class Held:
             held.setdefault(cell, {})[grade] = seen
         sums = [sum(row.values()) for row in held.values()]
         return cls(list(held), {}, sums, list(held.values()), number)
+
+    @classmethod
+    def of_differences(cls, claim: Part, counts: Part) -> Held:
+        """Rows of each candidate by the difference of two grades, known or not."""
+        scale = len(claim.part("graded").limits("scale"))
+        steps = scale - 1 if scale > 2 else 64
+        halves = {steps, steps // 2} if scale > 2 and steps % 2 == 0 else {steps}
+        number = counts.count("levels", 2)
+        fits = number in {3 * each + 3 for each in halves}
+        require(fits, counts.at("levels"), "do not fit the grades")
+        return cls._on_levels(counts, MOST_CANDIDATES - 1, number)
 
     @classmethod
     def of(cls, counts: Part, outcomes: str, least: int, most: int) -> Held:
@@ -1388,6 +1500,8 @@ def _claimed(
         found = binomial_test(errors, rows, xi, level)
         return lenient if found is None else found
 
+    if not xi:
+        return []
     if xi == 0:
         return []
     if declared:
@@ -2469,19 +2583,24 @@ MOST_CANDIDATES = 4
 
 
 def check_replacement(claim: Part, report: Report) -> None:
-    """In each group the candidates pass that lose less than xi by the paired test."""
+    """In each group the candidates pass that lose less than xi."""
     claim.only(
         "kind procedure assumes certified n xi delta group_verdicts small_groups looks scope drawn "
-        "tables",
-        "graded",
+        "tables" + " graded" * ("replacement/graded" in claim.get("procedure", str))
     )
+    graded = "graded" in claim.value
     n, xi, level = claim.count("n", 1), claim.rate("xi", positive=False), _level(claim)
     own = _choice(claim, "group_verdicts", ("common", "own")) == "own"
     leave_out = _choice(claim, "small_groups", ("refuse", "leave-out")) == "leave-out"
     scope, tables, place = _choice(claim, "scope", SCOPES), _tables(claim), claim.at("tables")
     _require_names(claim, tables, alone=scope == "top")
     require(len(tables) <= MOST_GROUPS, place, "are too many")
-    held = [Held.of(part.part("counts"), COMPARED, 0, MOST_CANDIDATES - 1) for part in tables]
+    held = [
+        Held.of_differences(claim, part.part("counts"))
+        if graded
+        else Held.of(part.part("counts"), COMPARED, 0, MOST_CANDIDATES - 1)
+        for part in tables
+    ]
     models = max(len(one.cells) for one in held)
     whole = all(one.cells in ([], list(range(models))) for one in held)
     require(whole and all(len({*one.sums}) < 2 for one in held), place, "are not of the same rows")
@@ -2499,10 +2618,7 @@ def check_replacement(claim: Part, report: Report) -> None:
         level = _own_level(claim, level, len(tables))
     for part, size in zip(tables, sizes, strict=True):
         _require_apart(claim, size, part)
-    left = [part.get("left_out", bool) for part in tables]
-    require(leave_out or not any(left), place, "no group was to be left out")
-    if leave_out:
-        _require_small(claim, left, sizes, level, report)
+    left = _left_out_of(claim, tables, sizes, level, report)
     passed, tests = [], [StepTest(size, xi, level, seeded=True) for size in sizes]
     for part, one, test, gone in zip(tables, held, tests, left, strict=True):
         part.only("group counts passed left_out")
@@ -2512,6 +2628,10 @@ def check_replacement(claim: Part, report: Report) -> None:
             require(not stored, part.at("passed"), "the group was left out")
             continue
         for m in range(len(one.cells)):
+            if graded:
+                right = _grades_fit(one, m, xi, level, passed=m in stored)
+                require(right, part.at("passed"), f"candidate {m} does not follow from its grades")
+                continue
             lost = sum(one.columns[name][m] for name in LOST)
             gained = one.columns["only_new"][m]
             seen = Counts((test.n,), (lost,), (gained,))
@@ -2524,6 +2644,45 @@ def check_replacement(claim: Part, report: Report) -> None:
     asked = [test for test, gone in zip(tests, left, strict=True) if not gone]
     report.checked += [f"which candidates pass{by_region(asked)}"]
     report.trusted += ["the counts of each candidate"]
+
+
+def _left_out_of(
+    claim: Part, tables: Sequence[Part], sizes: Sequence[int], level: Decimal, report: Report
+) -> list[bool]:
+    """Which groups were left out, for the number of their rows."""
+    left = [part.get("left_out", bool) for part in tables]
+    leave_out = claim.value["small_groups"] == "leave-out"
+    require(leave_out or not any(left), claim.at("tables"), "no group was to be left out")
+    if leave_out:
+        _require_small(claim, left, sizes, level, report)
+    return left
+
+
+def _grades_fit(held: Held, candidate: int, xi: float, level: Decimal, *, passed: bool) -> bool:
+    """Whether it is right to count a candidate as passed, or not, by its graded differences: by
+    losses and gains on one step, in the chance over all coins on few, and else by bets.
+    """
+    cells, steps = held.grades[candidate], held.levels // 3 - 1
+    counts = [cells.get(k, 0) for k in range(2 * steps + 1)]
+    # A missing quality counts as the worst that it can be.
+    for place in range(steps + 1):
+        counts[steps + place] += cells.get(2 * steps + 1 + place, 0)
+    counts[-1] += cells.get(3 * steps + 2, 0)
+    n = sum(counts)
+    if steps == 1:
+        test, seen = StepTest(n, xi, level), Counts((n,), (counts[2],), (counts[0],))
+        return test.may_pass(seen) if passed else test.may_fail(seen)
+    mean = (1 + Decimal(xi)) / 2
+    if steps <= COARSE and n <= LARGEST_EXACT:
+        verdicts = [tossed_test(counts, xi, float(level / 2), 0.5, claimed=passed)]
+    elif n > 20_000 or n == 0:
+        verdicts = [mean_test(counts, mean, level) if n else False]
+    else:
+        verdicts = [mean_test(counts, mean, level * 3 / 10)]
+        if verdicts[0] is not passed:
+            part = float(level * 49 / 100)
+            verdicts.append(tossed_test(counts, xi, part, 0.7, claimed=passed))
+    return any(one is not False for one in verdicts) if passed else True not in verdicts
 
 
 def _require_small(
@@ -2563,6 +2722,7 @@ PROCEDURES: dict[str, str] = {
     "batch/credit-two-looks/1": "batch",
     "bundle/union-bound/1": "bundle",
     "replacement/paired/1": "replacement",
+    "replacement/graded/1": "replacement",
     "cascade/paths/1": "cascade",
     "cascade/paths-in-groups/common/1": "cascade",
     "cascade/paths-in-groups/own/1": "cascade",
@@ -2779,8 +2939,9 @@ ASSUMED_IDS = {
     "abstention/graded-bets/1": _WALK_ASSUMED,
     "precision/rank-starts/1": _WALK_ASSUMED,
     "sets/binomial/1": SAMPLE_IDS + "same-type-in-use",
-    "replacement/paired/1": (
-        SAMPLE_IDS + "unknown-counts-against-new labels-as-they-are net-loss-of-new"
+    **dict.fromkeys(
+        ("replacement/paired/1", "replacement/graded/1"),
+        SAMPLE_IDS + "unknown-counts-against-new labels-as-they-are net-loss-of-new",
     ),
     "pass-rate/binomial/1": SAMPLE_IDS + "missing-did-not-pass",
     "pass-rate/under-shield/1": (
@@ -3188,7 +3349,7 @@ def _require_graded(graded: Part) -> None:
 
 
 # The kinds whose graded rows are tossed for.
-TOSSED = ("cascade", "replacement")
+TOSSED = ("cascade",)
 
 
 def _most_drawn(drawn: Part, units: int, rows: int) -> tuple[int, int]:

@@ -215,6 +215,16 @@ class Histogram(Form):
         return closed_object(dict.fromkeys(("cells", *self.outcomes), lists))
 
 
+def with_losses(counts: dict[str, Any]) -> dict[str, Any]:
+    """Counts of grades, and what they lose and keep in each cell, in whole parts of 2^-20, so that
+    both add up to the rows.
+    """
+    grades = counts["grades"]
+    losses = np.rint(2.0**20 * (1.0 - np.arange(grades.shape[1]) / (grades.shape[1] - 1)))
+    wrong = grades @ losses * 2.0**-20
+    return {**counts, "wrong": wrong, "right": grades.sum(axis=1) - wrong}
+
+
 @dataclass(frozen=True)
 class LevelCounts(Form):
     """Cells that rise up to `top`, and how many rows of each have a grade on each level, the worst
@@ -222,8 +232,9 @@ class LevelCounts(Form):
     """
 
     top: int
+    made: Callable[[dict[str, Any]], dict[str, Any]] = with_losses
 
-    def read(self, part: Reader, key: str) -> dict[str, Integers]:
+    def read(self, part: Reader, key: str) -> dict[str, Any]:
         """The cells, a row of counts for each, and what these lose and keep."""
         inner = part.mapping(key)
         require_keys(inner, ("levels", *_LISTED))
@@ -244,7 +255,7 @@ class LevelCounts(Form):
         held, places = np.unique(cells, return_inverse=True)
         table = np.zeros((held.size, levels), dtype=np.int64)
         table[places, grades] = rows
-        return with_losses({"cells": held, "grades": table})
+        return self.made({"cells": held, "grades": table})
 
     def write(self, value: Values) -> Json:
         """What rows have, and how many."""
@@ -263,15 +274,5 @@ class LevelCounts(Form):
         return closed_object({"levels": number, **dict.fromkeys(_LISTED, lists)})
 
 
-def with_losses(counts: dict[str, Any]) -> dict[str, Any]:
-    """Counts of grades, and what they lose and keep in each cell, in whole parts of 2^-20, so that
-    both add up to the rows.
-    """
-    grades = counts["grades"]
-    losses = np.rint(2.0**20 * (1.0 - np.arange(grades.shape[1]) / (grades.shape[1] - 1)))
-    wrong = grades @ losses * 2.0**-20
-    return {**counts, "wrong": wrong, "right": grades.sum(axis=1) - wrong}
-
-
 _LISTED = ("cells", "grades", "rows")
-MOST_LEVELS = 1001
+MOST_LEVELS = 3003

@@ -189,8 +189,7 @@ def test_a_model_is_better_than_itself_in_at_most_delta_of_noisy_judgements(judg
     rng, violations = np.random.default_rng(8), 0
     for _ in range(runs):
         made = certify_replacement(
-            quality=graded(rng, n), quality_scale=(1, 5), xi=0.0, delta=delta,
-            seed=int(rng.integers(2**31)),
+            quality=graded(rng, n), quality_scale=(1, 2, 3, 4, 5), xi=0.0, delta=delta
         )  # fmt: skip
         violations += made.certified
     judge(violations, runs, delta)
@@ -206,8 +205,8 @@ def test_a_graded_loss_of_xi_is_certified_in_at_most_delta_of_the_draws(judge: J
         lost = rng.random(n) < 4 * xi
         quality[lost] = [0.5, 0.25]
         quality[rng.random(n) < 0.002, 1] = np.nan
-        seed = int(rng.integers(2**31))
-        made = certify_replacement(quality=quality, xi=xi, delta=delta, seed=seed)
+        scale = (0.0, 0.25, 0.5, 0.75, 1.0)
+        made = certify_replacement(quality=quality, xi=xi, delta=delta, quality_scale=scale)
         violations += made.certified
     judge(violations, runs, delta)
     assert violations > 0.1 * delta * runs

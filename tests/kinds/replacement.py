@@ -50,7 +50,8 @@ def _random(rng: np.random.Generator) -> Certificate:
         options["looks"] = sorted({rows, int(rng.integers(1, 500))})
     if rng.random() < 0.3:
         quality = rng.choice([0.0, 0.25, 0.5, 1.0, np.nan], size=(rows, models))
-        return certify_replacement(quality=quality, **{"seed": 0, **options})
+        options["quality_scale"] = [(0, 1), (0, 0.25, 0.5, 0.75, 1)][int(rng.integers(2))]
+        return certify_replacement(quality=quality, **options)
     return certify_replacement(answers, truth, unseen_labels=1, unrelated_labels=True, **options)
 
 
@@ -58,7 +59,7 @@ def _graded(**options: Any) -> Certificate:
     quality = np.random.default_rng(3).integers(1, 6, size=(500, 2)).astype(float)
     quality[:, 1] = np.maximum(quality[:, 1], quality[:, 0] - 1)
     quality[:4, 0] = quality[2:6, 1] = np.nan
-    asked = {"quality_scale": (1, 5), "graded_by": "two annotators", "seed": 0}
+    asked = {"quality_scale": (1, 5), "graded_by": "two annotators"}
     asked |= {"xi": 0.05, "delta": 0.05}
     return certify_replacement(quality=quality, **{**asked, **options})
 

@@ -32,23 +32,23 @@ def rows_of(quality: list[float], **more: Any) -> list[dict[str, Any]]:
 def test_rows_are_joined_by_their_id_in_whatever_order(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     old, new = (rng.integers(0, 2, 200).astype(float).tolist() for _ in range(2))
-    arrays = certify_replacement(quality=np.column_stack([old, new]), **ASKED, seed=0)
+    arrays = certify_replacement(quality=np.column_stack([old, new]), **ASKED)
     shuffled = [rows_of(new)[place] for place in rng.permutation(200)]
     paths = two(tmp_path, rows_of(old), shuffled)
-    made = certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED, seed=0)
+    made = certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
     assert made.by.cells(made) == arrays.by.cells(arrays)
     lists = (rows_of(old), shuffled)
-    same = certify_replacement(quality=["acc", "acc"], data=lists, id=["doc_id"], **ASKED, seed=0)
+    same = certify_replacement(quality=["acc", "acc"], data=lists, id=["doc_id"], **ASKED)
     assert same.by.cells(same) == arrays.by.cells(arrays)
 
 
 def test_fields_inside_others_are_named_with_a_point(tmp_path: Path) -> None:
     old, new = ([{"id": n, "metrics": {"acc": int(n % k > 0)}} for n in range(50)] for k in (2, 3))
     paths = two(tmp_path, old, new)
-    made = certify_replacement(quality="metrics.acc", data=paths, id="id", **ASKED, seed=0)
+    made = certify_replacement(quality="metrics.acc", data=paths, id="id", **ASKED)
     assert made.n == 50
     with pytest.raises(InvalidValueError, match=r"no column 'metrics.f1': expected one of id, m"):
-        certify_replacement(quality="metrics.f1", data=paths, id="id", **ASKED, seed=0)
+        certify_replacement(quality="metrics.f1", data=paths, id="id", **ASKED)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_ids_that_one_table_lacks_are_named(
 ) -> None:
     paths = two(tmp_path, rows_of(old), rows_of(new))
     with pytest.raises(InvalidValueError, match=message):
-        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED, seed=0)
+        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
 
 
 def test_repeated_ids_name_the_option_that_picks_one(tmp_path: Path) -> None:
@@ -74,19 +74,15 @@ def test_repeated_ids_name_the_option_that_picks_one(tmp_path: Path) -> None:
     )
     paths = two(tmp_path, old, new)
     with pytest.raises(InvalidValueError, match=r"60 ids .*such as 0, 1, 2.*--where filter="):
-        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED, seed=0)
+        certify_replacement(quality="acc", data=paths, id="doc_id", **ASKED)
     for where in ("filter=strict-match", {"filter": "strict-match"}):
-        made = certify_replacement(
-            quality="acc", data=paths, id="doc_id", where=where, **ASKED, seed=0
-        )
+        made = certify_replacement(quality="acc", data=paths, id="doc_id", where=where, **ASKED)
         assert (made.n, made.provenance.columns["where"]) == (60, "filter=strict-match")
     with pytest.raises(InvalidValueError, match=r"is 'x': expected one of flexible-extract, st"):
-        certify_replacement(
-            quality="acc", data=paths, id="doc_id", where="filter=x", **ASKED, seed=0
-        )
+        certify_replacement(quality="acc", data=paths, id="doc_id", where="filter=x", **ASKED)
     same = two(tmp_path, rows_of([1]) * 2, rows_of([1]))
     with pytest.raises(InvalidValueError, match="Name columns that tell rows apart"):
-        certify_replacement(quality="acc", data=same, id="doc_id", **ASKED, seed=0)
+        certify_replacement(quality="acc", data=same, id="doc_id", **ASKED)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +109,14 @@ def test_an_id_needs_two_tables_and_a_comparison(tmp_path: Path) -> None:
 
     path = lines(tmp_path / "one.jsonl", rows_of([1.0]))
     with pytest.raises(InvalidTypeError, match="there is one table"):
-        certify_replacement(quality=["acc", "acc"], data=path, id="doc_id", **ASKED, seed=0)
+        certify_replacement(quality=["acc", "acc"], data=path, id="doc_id", **ASKED)
     with pytest.raises(InvalidTypeError, match="joins the tables of several models"):
         certify_recall("acc", "acc", data=path, id="doc_id", target=0.9, delta=0.1)
 
 
 def test_epochs_of_inspect_are_clusters_and_its_letters_are_grades() -> None:
     data = tuple(SAMPLES / f"inspect_{name}.json" for name in ("old", "new"))
-    made = certify_replacement(quality="scores.match.value", data=data, id="id", **ASKED, seed=0)
+    made = certify_replacement(quality="scores.match.value", data=data, id="id", **ASKED)
     assert made.draw is not None
     assert (made.n, made.draw.rows, made.draw.by) == (30, 60, "clusters")
     logs = [json.loads(path.read_text())["samples"] for path in data]
@@ -136,7 +132,7 @@ def harness(folder: Path, task: str) -> tuple[Path, Path]:
 def compared(folder: Path) -> None:
     """Samples of both tools, made by their own models for tests, are read as they are."""
     sums = harness(folder, "sums")
-    made = certify_replacement(quality="acc", data=sums, id="doc_id", xi=0.5, delta=0.1, seed=0)
+    made = certify_replacement(quality="acc", data=sums, id="doc_id", xi=0.5, delta=0.1)
     right = [[json.loads(line)["acc"] for line in path.read_text().splitlines()] for path in sums]
     lost = sum(old > new for old, new in zip(*right, strict=True))
     assert (made.n, made.losses) == (30, lost)
@@ -146,18 +142,16 @@ def compared(folder: Path) -> None:
         for path in harness(folder, "words")
     ]
     with pytest.raises(InvalidValueError, match=r"--where filter=flexible-extract"):
-        certify_replacement(quality="exact_match", data=words, id="doc_id", **ASKED, seed=0)
+        certify_replacement(quality="exact_match", data=words, id="doc_id", **ASKED)
     where = "filter=strict-match"
-    same = certify_replacement(
-        quality="exact_match", data=words, id="doc_id", where=where, **ASKED, seed=0
-    )
+    same = certify_replacement(quality="exact_match", data=words, id="doc_id", where=where, **ASKED)
     assert (same.n, same.losses, same.gains, same.certified) == (30, 0, 0, True)
     other = [json.loads(line) for line in sums[1].read_text().splitlines()]
     other[3]["doc_hash"] = "another"
     with pytest.raises(InvalidValueError, match="doc_hash is not the same"):
-        certify_replacement(quality="acc", data=(sums[0], other), id="doc_id", **ASKED, seed=0)
+        certify_replacement(quality="acc", data=(sums[0], other), id="doc_id", **ASKED)
     logs = [folder / f"inspect_{name}.json" for name in ("old", "new")]
-    drawn = certify_replacement(quality="scores.match.value", data=logs, id="id", **ASKED, seed=0)
+    drawn = certify_replacement(quality="scores.match.value", data=logs, id="id", **ASKED)
     assert drawn.n == 30
 
 

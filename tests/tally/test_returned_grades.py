@@ -65,7 +65,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "replacement": (
         certify_replacement,
         {"prediction": ["p", "q"], "quality": ["g", "h"]},
-        {"delta": 0.1, "xi": 0.3, **SCALE},
+        {"delta": 0.1, "xi": 0.3, **LEVELS},
     ),
 }
 

@@ -105,7 +105,8 @@ LACKING: dict[str, Any] = {
     "sets": lambda **seed: certify_sets(
         np.full((ROWS, 3), 1 / 3), _truth(100), xi=0.9, delta=0.05, clusters=PATIENT, **seed
     ),
-    "grades": lambda **seed: certify_replacement(
+    "grades": lambda **seed: certify_cascade(
+        SCORE,
         quality=np.column_stack([QUALITY[:, 0], _truth(100, QUALITY[:, 1])]),
         xi=0.9,
         delta=0.05,

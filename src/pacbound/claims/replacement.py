@@ -31,14 +31,18 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Histogram
+from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Figure
 from pacbound.figures.paired import losses_beside_gains
 from pacbound.forms import DELTA, SMALL_GROUPS, Ask, Choice, Integers, TruthValue, looks_ask, xi_ask
 from pacbound.measure import Measure, Sample
+from pacbound.procedures.graded_replacement import NAME as GRADED_NAME
+from pacbound.procedures.graded_replacement import certifies
+from pacbound.procedures.graded_replacement import refusal as graded_refusal
 from pacbound.procedures.replacement import NAME, Refusal, passes, power, refusal, too_small
 from pacbound.says import Says, Sentence, Value, confidence, count, share, with_counts
 from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.stats.graded_bets import mean_upper
 from pacbound.stats.paired import (
     PairedBound,
     labels_needed_by_walk,
@@ -60,7 +64,11 @@ from pacbound.tally.questions.replacement import (
     REPLACEMENT,
     UNLABELLED,
     at_best,
+    at_worst,
+    differences,
     of_candidates,
+    possible_steps,
+    seen_of,
 )
 from pacbound.tally.row_ids import RowIds, returned
 from pacbound.tally.row_options import RowOptions
@@ -71,6 +79,9 @@ from pacbound.watch import DifferenceWatch
 EXACT_WORK: Final = 0.1
 # Chances to pass are computed exactly up to so many rows.
 MOST_EXACT: Final = 200_000
+
+# The cells of a difference on one step.
+_ONE_STEP: Final = 6
 
 # By how much the label of a row with each outcome could lower the loss.
 _TOLD_BY_LABEL: Final = np.array([{UNLABELLED: 2, MAY_LOSE: 1}.get(one, 0) for one in range(7)])
@@ -218,6 +229,31 @@ def table_of(counts: Mapping[str, Any], values: Values) -> Any:
     return np.column_stack([counts[name] for name in OUTCOMES])
 
 
+def with_outcomes(counts: dict[str, Any]) -> dict[str, Any]:
+    """Counts of graded differences, and which way rows point."""
+    seen = [seen_of(cells) for cells in counts["grades"]]
+    table = np.array(seen, dtype=np.int64).reshape(len(seen), len(OUTCOMES))
+    return {**counts, **dict(zip(OUTCOMES, table.T.copy(), strict=True))}
+
+
+def _grades_of(evidence: Tally, own: Any) -> dict[str, Any]:
+    """The rows of each difference, for every candidate."""
+    cells, rows = evidence.cells[own], evidence.counts[own].sum(axis=1)
+    codes = cells[:, evidence.scope != "top" :]
+    steps = getattr(evidence.grid, "steps", 1)
+    found = [differences(column, rows, steps) for column in codes.T]
+    table = np.array(found if rows.any() else np.zeros((0, 3 * steps + 3)), dtype=np.int64)
+    return with_outcomes({"cells": np.arange(len(table)), "grades": table})
+
+
+def _require_steps(part: Reader, values: Values) -> None:
+    """Raise unless differences are on the steps of their grades."""
+    steps = possible_steps(values["graded"], values["graded"].steps(REPLACEMENT.levels))
+    for table in values["tables"]:
+        if table["counts"]["grades"].shape[1] not in [3 * each + 3 for each in steps]:
+            raise CertificateError(f"{part.place('tables')}: levels that are not of the grades.")
+
+
 def _rows_of(table: Values, values: Values) -> int:
     """The rows of a group."""
     return int(table_of(table["counts"], values)[0].sum())
@@ -234,7 +270,7 @@ def unknown_of(seen: Any) -> int:
 
 
 def _told_by(certificate: Certificate) -> str:
-    return "label" if certificate.values["graded"] is None else "grade"
+    return "label" if certificate.graded is None else "grade"
 
 
 class ReplacementClaim(Claim[ReplacementCertificate]):
@@ -262,8 +298,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         looks_ask("rows"),
     )
     procedures: Mapping[str, Procedure] = {
-        NAME: Procedure(
-            NAME,
+        name: Procedure(
+            name,
             (
                 "independent-rows",
                 "untouched-rows",
@@ -275,6 +311,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "net-loss-of-new",
             ),
         )
+        for name in (NAME, GRADED_NAME)
     }
 
     def counting(
@@ -305,14 +342,17 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document."""
+        graded = procedure.name == GRADED_NAME
+        plain = Histogram(OUTCOMES, MOST_CANDIDATES - 1)
+        counts = LevelCounts(MOST_CANDIDATES - 1, with_outcomes) if graded else plain
         return Fields(
             (
                 *head(self, procedure, self.asks),
                 scope_field("top", "groups", "overlapping-groups"),
                 DRAWN,
-                GRADED,
+                *([replace(GRADED, left_out=False)] if graded else []),
                 tables_field(
-                    Field("counts", Histogram(OUTCOMES, MOST_CANDIDATES - 1), counted=True),
+                    Field("counts", counts, counted=True),
                     Field("passed", Integers()),
                     Field("left_out", TruthValue()),
                 ),
@@ -322,6 +362,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
     def _agree(self, part: Reader, values: Values) -> None:
         """Every candidate was compared on the same rows, of which there are n."""
+        if "graded" in values:
+            _require_steps(part, values)
         require_groups(part, values, most=MOST_GROUPS)
         tables, every = values["tables"], list(range(candidates_of(values)))
         found = [table_of(table["counts"], values).sum(axis=1) for table in tables]
@@ -361,11 +403,15 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         tables = []
         for place, group in enumerate(evidence.groups or (None,)):
             own = evidence.cells[:, 0] == place if evidence.groups else slice(None)
+            if evidence.graded is not None:
+                tables.append({"group": group, "counts": _grades_of(evidence, own)})
+                continue
             table = of_candidates(evidence.counts[own].sum(axis=0))
             table = table if table.any() else table[:0]
             columns = dict(zip(OUTCOMES, table.T.copy(), strict=True))
             tables.append({"group": group, "counts": {"cells": np.arange(len(table)), **columns}})
-        values = {**self.counted_values(NAME, evidence, wishes), "tables": tables}
+        name = NAME if evidence.graded is None else GRADED_NAME
+        values = {**self.counted_values(name, evidence, wishes), "tables": tables}
         wrong = _conflict(values)
         if wrong is not None:
             raise InvalidValueError(wrong)
@@ -382,7 +428,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         decided = {
             **values,
             "assumes": self.assumed(
-                procedure.assumes, values["drawn"], values["scope"], values["graded"]
+                procedure.assumes, values["drawn"], values["scope"], values.get("graded")
             ),
             "tables": tables,
         }
@@ -404,7 +450,10 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         bound: PairedBound = "exact",
     ) -> tuple[int, ...]:
         """The candidates that pass in a group; `optimistic`, if every missing label were a gain."""
-        asked = {"xi": values["xi"], "delta": self.level(values), "bound": bound}
+        asked: Any = {"xi": values["xi"], "delta": self.level(values), "bound": bound}
+        if "grades" in counts:
+            found = (at_worst(cells, best=optimistic) for cells in counts["grades"])
+            return tuple(m for m, levels in enumerate(found) if certifies(levels, **asked))
         return tuple(
             place
             for place, found in enumerate(table_of(counts, values))
@@ -440,8 +489,13 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         for table in kept_of(values["tables"]):
             if candidate in table["passed"]:
                 continue
-            seen = table_of(table["counts"], values)[candidate]
-            why = Refusal("slow", {}) if slow else refusal(seen, **asked)
+            counts = table["counts"]
+            if slow:
+                why = Refusal("slow", {})
+            elif "grades" in counts:
+                why = graded_refusal(counts["grades"][candidate], **asked)
+            else:
+                why = refusal(table_of(counts, values)[candidate], **asked)
             found.append((table["group"], why))
         # What no number of rows would mend comes first, then what takes most of them.
         return sorted(found, key=lambda one: -(one[1].needed or np.inf))
@@ -456,7 +510,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         """The rows whose label could still change the verdict, those first in which it could turn
         a loss into a gain, for most candidates.
         """
-        if certificate.values["graded"] is not None:
+        if certificate.graded is not None:
             raise InvalidTypeError(
                 "Rows are written to be labelled where answers are right or wrong, and these are "
                 "graded: grade the rows whose quality is missing in the table itself."
@@ -508,7 +562,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         seen = [self._seen(certificate, place) for place in range(candidates_of(values))]
         notes = tuple(self._notes(certificate, filled))
         own = values["group_verdicts"] == "own" and bool(groups)
-        graded = values["graded"]
+        graded = values.get("graded")
         where = " in each of the groups" if groups else ""
         where += " that are not left out" * bool(certificate.left_out)
         where = " in every group in which it passes" if own and certificate.certified else where
@@ -559,7 +613,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             "confidence": confidence(certificate.delta),
             "old": models[0],
             "new": models[1],
-            "judged": as_graded(values["graded"]),
+            "judged": as_graded(values.get("graded")),
             "who": listed,
             "refused": _each_of(certificate.refused),
             "Who": _capital(listed),
@@ -717,7 +771,12 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         yield from noted_labels(notes, "the old model", "hide what is lost")
 
     def figures(self, certificate: ReplacementCertificate) -> Iterable[Figure]:
-        """The losses that each group allows beside its gains, and those that were seen."""
+        """The losses that each group allows beside its gains, and those that were seen; none of
+        grades on several steps, where no two numbers decide.
+        """
+        counts = certificate.values["tables"][0]["counts"]
+        if "grades" in counts and counts["grades"].shape[1] > _ONE_STEP:
+            return ()
         return (self._figure(certificate, table) for table in certificate.values["tables"])
 
     def _figure(self, certificate: ReplacementCertificate, table: Values) -> Figure:
@@ -739,7 +798,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             return "it is about several candidates; certify the one that is in use"
         if values["scope"] == "overlapping-groups":
             return "a row may be in several of its groups; certify groups that do not overlap"
-        every, graded = " in each group" if groups_of(values) else "", values["graded"]
+        every, graded = " in each group" if groups_of(values) else "", values.get("graded")
         text = f"at most {{xi}} {_lost_what(graded)} is lost against the old model{every}"
         other = ("label",) if graded else ("quality", "preferred")
         columns = tuple(one for one in REPLACEMENT.columns if one.name not in other)
@@ -808,6 +867,10 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         values = self.counted(tally, self.wishes({"xi": xi, "delta": delta}))
         bound: PairedBound = "exact" if self.work(values) <= EXACT_WORK else "pair"
         passed = [set(self.passed(one["counts"], values, bound=bound)) for one in values["tables"]]
+        if tally.graded is not None:
+            levels = at_worst(_grades_of(tally, slice(None))["grades"][0])
+            most = 2.0 * mean_upper(levels, delta=delta) - 1.0
+            return Sample(bool(set.intersection(*passed)), most, (), bound == "pair")
         seen = of_candidates(tally.counts.sum(axis=0))[0]
         most = paired_upper(lost_of(seen), int(seen[ONLY_NEW]), tally.rows, delta=delta)
         return Sample(bool(set.intersection(*passed)), most, (), bound == "pair")
@@ -815,6 +878,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
 
 def _chances(laws: Sequence[Tally], n: int, xi: float, delta: float) -> Any:
     """The chance that n rows pass, of one candidate, without groups."""
+    if laws[0].graded is not None:
+        return None
     seen = [of_candidates(law.counts.sum(axis=0)) for law in laws]
     if laws[0].groups or len(seen[0]) > 1 or n > MOST_EXACT:
         return None
@@ -860,9 +925,9 @@ def _plainly(values: Values, filled: Mapping[str, Value]) -> str:
     who = "{new}" if candidates_of(values) == 1 else "any candidate"
     who = "{who}" if not filled["refused"] else who if not passing_of(values) else "{refused}"
     if values["xi"] == 0:
-        better = "is right more often than" if values["graded"] is None else "is better than"
+        better = "is right more often than" if values.get("graded") is None else "is better than"
         return f"{who} {better} {{old}}"
-    if values["graded"] is not None:
+    if values.get("graded") is not None:
         below = "is at most {xi} of the scale below that of {old}"
         return f"the mean quality of {who}, {{judged}}, {below}"
     return f"{who} is wrong on at most {{often xi}} rows more than {{old}}"
@@ -898,10 +963,19 @@ def _differing(tally: Tally) -> int:
     """Rows on which some candidate's answer differs from the old model's: only these need a
     label.
     """
+    if tally.graded is not None:
+        seen = _grades_of(tally, slice(None))["equal"]
+        return tally.rows - int(seen.min(initial=tally.rows))
     return tally.rows - int(tally.counts[:, 0].sum())
 
 
 def _silent(tally: Tally) -> str | None:
+    if tally.graded is not None:
+        steps = getattr(tally.grid, "steps", 1)
+        lacking = (tally.cells[:, tally.scope != "top" :] > 2 * steps).any(axis=1)
+        without = int(tally.counts[lacking].sum())
+        lack = f"{without:,} of its rows lack a grade; grade them" if without else None
+        return lack or (None if _differing(tally) else "its models never differ; draw a larger one")
     without = sum(rows for name, rows in tally.totals.items() if "unlabelled" in name.split("|"))
     if without:
         return f"{without:,} of its rows on which models differ have no label; label them"
@@ -951,10 +1025,10 @@ def certify_replacement(  # noqa: PLR0913
         certificate into a refusal.
     quality
         In place of label: how good each model's answer is, 0 to 1, the old model's first: (n, 2)
-        numbers, NaN where one is missing; `quality_scale=(1, 5)` for grades from 1 to 5. A coin of
-        its own makes the difference of each row a loss, a gain or neither, and the claim is about
-        the mean quality, as graded (`graded_by=`). A single column is the new model's: 1 where it
-        wins, 0.5 for a tie, 0 where it loses. Beside `prediction`, equal answers are equally good.
+        numbers, NaN where one is missing; `quality_scale=(1, 5)` for grades from 1 to 5, or better
+        all that there are, `(1, 2, 3, 4, 5)`. The claim is about the mean quality, as graded
+        (`graded_by=`). A single column is the new model's: 1 where it wins, 0.5 for a tie, 0 where
+        it loses, or on a scale. Beside `prediction`, equal answers are equally good.
     preferred
         Which of two models answered better: the name of its prediction, old, new, or tie.
     xi

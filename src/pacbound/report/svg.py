@@ -98,7 +98,7 @@ class _Place:
 
     def __init__(self, x: Axis, panel: Panel, top: float) -> None:
         self.axis, self.panel = x, panel
-        self.top = top + _LABEL
+        self.top = top + (_LABEL if panel.y.label else 8.0)
         self.bottom = self.top + _UNIT * panel.height
         self.right = WIDTH - _RIGHT
 
@@ -203,7 +203,8 @@ def _over(mark: Mark, place: _Place) -> list[Markup]:
         return [_dot(mark, x, y, radius) for x, y in places if place.holds(x, y)]
     if isinstance(mark, Note):
         x, y = float(place.x(mark.x)), float(place.y(mark.y))
-        return [tag("text", mark.text, x=f"{x:.1f}", y=f"{y + 19:.1f}", class_="across")]
+        down = f"{y + (19 if mark.below else -8):.1f}"
+        return [tag("text", mark.text, x=f"{x:.1f}", y=down, class_="across")]
     return []
 
 

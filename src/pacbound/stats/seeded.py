@@ -85,7 +85,7 @@ def seeded_region(n: int, *, xi: float, delta: float) -> PairedRegion:
 
 @lru_cache(maxsize=64)
 def _cached(n: int, xi: float, delta: float) -> PairedRegion:
-    seed = _mcnemar(n, delta)
+    seed = mcnemar_region(n, delta)
     if is_filled(n, xi=xi, delta=delta):
         bmax = _filled(n, xi, delta, seed)
     else:
@@ -130,7 +130,7 @@ def seeded_work(n: int, *, xi: float, delta: float) -> float:
     return 2.0 * region_work(n, xi=xi, delta=delta)
 
 
-def _mcnemar(n: int, delta: float) -> Integers:
+def mcnemar_region(n: int, delta: float) -> Integers:
     """The most losses beside each number of gains with which McNemar's test certifies; -1 for
     none.
     """

@@ -46,6 +46,7 @@ from pacbound.documents import LARGEST_INTEGER, Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import Floats, Integers, Rows, Slot
+from pacbound.tally.grids import MOST_GRADES
 
 Purpose = Literal["cluster", "row", "coin", "name", "monitor"]
 
@@ -146,8 +147,6 @@ Ids = Literal["row_ids", "places"]
 
 # How far a grade may be from the declared one that it stands for, as a share of a step.
 NEAR: Final = 1e-6
-# More grades than these are no list that people declare.
-_MOST_GRADES: Final = 1001
 
 
 @dataclass(frozen=True)
@@ -184,9 +183,12 @@ class Graded:
     fresh: bool = field(default=False, compare=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, tossed: bool) -> Graded:
-        """As the arguments of a public function say."""
-        own = cls(judge_name(given.get("graded_by")), scale_of(given.get("quality_scale")))
+    def of(
+        cls, given: Mapping[str, Any], *, tossed: bool, scale: tuple[float, ...] | None = None
+    ) -> Graded:
+        """As the arguments of a public function say; on the `scale` if they say nothing of it."""
+        said = given.get("quality_scale")
+        own = cls(judge_name(given.get("graded_by")), scale_of(scale if said is None else said))
         if not tossed:
             return own
         if own.declared:
@@ -295,7 +297,7 @@ def scale_of(scale: Any) -> tuple[float, ...]:
     if scale is None:
         return 0.0, 1.0
     shape = () if isinstance(scale, (str, bytes)) else np.shape(scale)
-    if len(shape) != 1 or not 2 <= len(scale) <= _MOST_GRADES:
+    if len(shape) != 1 or not 2 <= len(scale) <= MOST_GRADES:
         raise InvalidTypeError(
             f"quality_scale={scale!r} is not a scale: expected the worst and the best grade, such "
             "as (1, 5); or all that there are, (1, 2, 3, 4, 5)."
@@ -312,7 +314,7 @@ def scale_of(scale: Any) -> tuple[float, ...]:
 
 def is_scale(grades: Sequence[float]) -> bool:
     """Whether grades rise from a worst to a best one in equal steps."""
-    if not 2 <= len(grades) <= _MOST_GRADES or not -inf < grades[0] < grades[-1] < inf:
+    if not 2 <= len(grades) <= MOST_GRADES or not -inf < grades[0] < grades[-1] < inf:
         return False
     step = (grades[-1] - grades[0]) / (len(grades) - 1)
     return all(abs(b - a - step) <= NEAR * step for a, b in pairwise(grades))

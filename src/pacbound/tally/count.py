@@ -143,7 +143,7 @@ class Counting:
         self._fingerprint = Fingerprint()
         self._table = CountTable(
             question.grid,
-            scores=max(1, sum(key.startswith("confidence ") for key in question.slots)),
+            scores=question.cell_columns,
             outcomes=len(question.outcomes),
             grouped=question.scope != "top",
         )
@@ -470,7 +470,8 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
             )
         return question
     if question.levels:
-        return question.counting_grades(Graded.of(options, tossed=False))
+        graded = Graded.of(options, tossed=False, scale=question.usual_scale)
+        return question.counting_grades(graded)
     by = coin_slots(draw_slots(options_about("draw", options), columns=columns))
     slots, inside = {**question.slots, **by}, question.counts_inside
     own = replace(

@@ -287,6 +287,54 @@ WIDEST: Final = 16
 FINE: Final = DyadicGrid(16)
 
 
+# More grades than these are no list that people declare.
+MOST_GRADES: Final = 1001
+
+
+@dataclass(frozen=True)
+class DifferenceGrid(DyadicGrid):
+    """Cells of the difference of two qualities in place of scores, for grades on `steps` steps.
+
+    Cells 0 to 2 `steps` are differences from -1 to 1 that are known; 2 `steps` + 1 + h those of
+    which one quality is missing, h / `steps` at most and that less 1 at least; the last cell those
+    of which both are missing.
+
+    Examples
+    --------
+    >>> grid = DifferenceGrid(steps=4)
+    >>> most, missing = np.array([-0.5, 0.25, 1.0]), np.array([0, 1, 2])
+    >>> grid.coded(most, missing, declared=False).tolist()
+    [2, 10, 14]
+    """
+
+    bits: int = 1
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        if self.bits != 1 or self.steps not in range(1, MOST_GRADES):
+            raise InvalidValueError(f"{self.steps} steps are no grades: expected 1 to 1000.")
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells."""
+        return 3 * self.steps + 3
+
+    def coded(self, most: Floats, missing: Integers, *, declared: bool) -> Integers:
+        """The cell of each row, by the largest difference that is possible and how many of its
+        qualities are missing. One between two steps counts as the higher; of `declared` grades
+        there is none, but for rounding.
+        """
+        places = most * self.steps
+        known = (np.rint(places) if declared else np.ceil(places)).astype(np.int64) + self.steps
+        return np.select(
+            [missing == 0, missing == 1], [known, known + self.steps + 1], 3 * self.steps + 2
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """The rule and its number."""
+        return {"rule": "differences", "steps": self.steps}
+
+
 Bins = EqualWidthBins | GivenBins | AtomBins
 
 
@@ -370,6 +418,7 @@ def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:
         ),
         "edges": lambda: GivenBins(tuple(part.numbers("edges"))),
         "edges-as-cells": lambda: AtomBins(tuple(part.numbers("edges"))),
+        "differences": lambda: DifferenceGrid(steps=part.integer("steps")),
         "equal-width": lambda: EqualWidthBins(part.integer("n_bins")),
     }
     try:

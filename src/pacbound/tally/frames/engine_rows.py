@@ -492,18 +492,38 @@ class EngineRows:
 
     def level(self, slot: str, graded: Graded, fine: int) -> nw.Expr:
         """The level of each grade, -1 where there is none."""
+        self.refuse_undeclared([slot], graded)
         quality = self.quality(slot, graded)
         places = quality * graded.steps(fine)
-        if not graded.declared:
-            return nw.when(is_number(quality)).then(places.floor()).otherwise(nw.lit(-1.0))
-        near = (places + 0.5).floor()
-        strange = is_number(quality) & ((places - near).abs() > NEAR)
-        found = counted(self.frame, {"strange": one_where(strange)})
-        values = found.rows_where(found.numbers("strange") == 1)
-        if values:
-            example = extreme(self.frame, self.number(slot), strange, greatest=True)
-            raise graded.undeclared(f"{self.name(slot)} holds {example}", values)
-        return nw.when(is_number(quality)).then(near).otherwise(nw.lit(-1.0))
+        level = (places + 0.5).floor() if graded.declared else places.floor()
+        return nw.when(is_number(quality)).then(level).otherwise(nw.lit(-1.0))
+
+    def refuse_undeclared(self, slots: Sequence[str], graded: Graded) -> None:
+        """Refuse grades that the scale does not list, if it lists them."""
+        for slot in slots if graded.declared else ():
+            quality = self.quality(slot, graded)
+            places = quality * graded.steps(0)
+            strange = is_number(quality) & ((places - (places + 0.5).floor()).abs() > NEAR)
+            found = counted(self.frame, {"strange": one_where(strange)})
+            values = found.rows_where(found.numbers("strange") == 1)
+            if values:
+                example = extreme(self.frame, self.number(slot), strange, greatest=True)
+                raise graded.undeclared(f"{self.name(slot)} holds {example}", values)
+
+    def difference(
+        self, old: nw.Expr, new: nw.Expr, agree: nw.Expr | None, steps: int, *, declared: bool
+    ) -> nw.Expr:
+        """The cell of the difference of two qualities, see `DifferenceGrid`: nothing where answers
+        `agree`.
+        """
+        places = (_filled(old, 1.0) - _filled(new, 0.0)) * float(steps)
+        known = ((places + 0.5).floor() if declared else places.ceil()) + float(steps)
+        gaps = 2 - one_where(is_number(old)) - one_where(is_number(new))
+        half = nw.when(gaps == 1).then(known + float(steps + 1)).otherwise(known)
+        cell = nw.when(gaps == 2).then(nw.lit(float(3 * steps + 2))).otherwise(half)
+        if agree is None:
+            return cell
+        return nw.when(one_where(agree) == 1).then(nw.lit(float(steps))).otherwise(cell)
 
     def preferred(self, slot: str, known: Mapping[str, float]) -> nw.Expr:
         """The quality that the preferred model of each row stands for, by its name; null where

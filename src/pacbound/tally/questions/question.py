@@ -270,6 +270,16 @@ class Question(ABC):
         """
         return self.tosses and any(key.startswith(GRADED_SLOTS) for key in self.slots)
 
+    @property
+    def usual_scale(self) -> tuple[float, ...] | None:
+        """The scale of grades, if nothing is said of it and it is another than from 0 to 1."""
+        return None
+
+    @property
+    def cell_columns(self) -> int:
+        """How many numbers the cell of a row has, beside its group."""
+        return max(1, sum(key.startswith("confidence ") for key in self.slots))
+
     def counting_grades(self, graded: Graded | None) -> Self:
         """The same question, where the outcome of a row is the level of its grade."""
         if graded is None or not self.levels:

@@ -3,8 +3,8 @@
 A row brings the answer of the old model, then that of each candidate for its place, and a label,
 which may be missing in any row, or in all; or in their place the quality of each model's answer.
 There is no score, so there is one cell. The outcome is joint over the candidates, in the order in
-which they are named. A coin makes the difference of two qualities a loss, a gain or neither
-(`pacbound.tally.coins`).
+which they are named. Of graded answers the cell is the difference of the qualities, of each
+candidate, and there is one outcome.
 
 Equal answers need no label. What is not known counts against the new model: a missing label where
 answers differ, a missing answer of its own, and a missing answer of the old model unless the new
@@ -22,7 +22,7 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.coins import COIN, Graded, tossed_differences
+from pacbound.tally.coins import Graded
 from pacbound.tally.columns import (
     QUALITY,
     Floats,
@@ -33,7 +33,7 @@ from pacbound.tally.columns import (
     numeric,
     same_length,
 )
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.grids import DifferenceGrid, DyadicGrid
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     LABEL,
@@ -105,6 +105,37 @@ class ReplacementQuestion(Question):
 
     models: tuple[str, ...] = ()
 
+    @property
+    def usual_scale(self) -> tuple[float, ...] | None:
+        """Preferences are wins, ties and losses, and so is a single column."""
+        return (0.0, 0.5, 1.0) if self._is_single else None
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether one column says which answer is better."""
+        return "preferred" in self.slots or len(self._slots(QUALITY)) == 1
+
+    @property
+    def cell_columns(self) -> int:
+        """The difference of each candidate, where answers are graded."""
+        return 1 if self.graded is None else self.candidates
+
+    def counting_grades(self, graded: Graded | None) -> Self:
+        """The same question, where the cell of a row is the difference of its qualities."""
+        if graded is None:
+            return self
+        steps = graded.steps(self.levels)
+        # One column on an even number of steps differs by even ones.
+        steps = steps // 2 if self._is_single and graded.declared and steps % 2 == 0 else steps
+        grid = DifferenceGrid(steps=steps)
+        return replace(self, graded=graded, grid=grid, outcomes=GRADED_OUTCOMES)
+
+    def lacks_labels(self, cells: Integers, counts: Integers) -> bool:
+        """Whether a label or a grade may still come for a row that was counted."""
+        if not isinstance(self.grid, DifferenceGrid):
+            return super().lacks_labels(cells, counts)
+        return bool((cells[:, -self.candidates :] > 2 * self.grid.steps).any())
+
     def _named(self, named: Mapping[str, Any]) -> Self:
         """The question about a table: columns in the order of the models, the old one first."""
         columns = {
@@ -174,9 +205,21 @@ class ReplacementQuestion(Question):
 
     def check_layout(self, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        if self.graded is not None:
+            return self._wrong_of_grades(layout)
         known = [outcomes_of(number) for number in range(1, MOST_CANDIDATES + 1)]
         fitting = layout.outcomes if layout.outcomes in known else self.outcomes
         return layout.wrong_for(self.scopes, self.grid, fitting)
+
+    def _wrong_of_grades(self, layout: Layout) -> str | None:
+        """The same where answers are graded."""
+        grid, graded = layout.grid, self.graded or Graded()
+        steps = graded.steps(self.levels)
+        if not isinstance(grid, DifferenceGrid) or grid.steps not in possible_steps(graded, steps):
+            return "another grid than that of its grades"
+        if layout.scope not in self.scopes or not 1 <= layout.scores <= MOST_CANDIDATES:
+            return f"scope {layout.scope!r} and {layout.scores} candidates"
+        return None if layout.outcomes == GRADED_OUTCOMES else "other outcomes"
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """What each candidate's answer does."""
@@ -191,21 +234,27 @@ class ReplacementQuestion(Question):
         told: Any = (np.zeros(len(rows)), np.sum(differs, axis=0)) if answers else None
         if self.takes_quality:
             old, *candidates = self.qualities(rows)
-            singles = [self._compared(rows, old, new) for new in candidates]
-            lost = old - candidates[0]
-            for single, new in zip(singles, answers[1:], strict=False):
-                same = (new == answers[0]) & (new != MISSING)
-                single[same], lost = EQUAL, np.where(same, 0.0, lost)
-            told = lost, np.zeros(len(rows), dtype=np.int64)
-        else:
-            singles = [outcome_of(answers[0], new, truth) for new in answers[1:]]
+            same = [(new == answers[0]) & (new != MISSING) for new in answers[1:]]
+            same = same or [np.zeros(len(rows), dtype=np.bool_)] * len(candidates)
+            pairs = zip(candidates, same, strict=True)
+            cells = np.column_stack([self._difference(old, new, alike) for new, alike in pairs])
+            lost = np.where(same[0], 0.0, old - candidates[0])
+            zeros = np.zeros(len(rows), dtype=np.int64)
+            return self._in_groups(rows, Judged(len(rows), cells, zeros, told=(lost, zeros)))
+        singles = [outcome_of(answers[0], new, truth) for new in answers[1:]]
         cells = np.zeros((len(rows), 1), dtype=np.int64)
         return self._in_groups(rows, Judged(len(rows), cells, _joint(singles), told=told))
 
-    def _compared(self, rows: Rows, old: Floats, new: Floats) -> Integers:
-        """The outcome of a candidate by two qualities; without coins, which way it points."""
-        coin = rows.numbers(COIN) if COIN in rows.slots else np.zeros(len(rows))
-        return outcome_between(*tossed_differences(coin, old, new))
+    def _difference(self, old: Floats, new: Floats, alike: Any) -> Integers:
+        """The cell of a candidate by two qualities, which differ by nothing if answers are
+        `alike`.
+        """
+        grid, graded = self.grid, self.graded or Graded()
+        if not isinstance(grid, DifferenceGrid):
+            return np.zeros(len(old), dtype=np.int64)
+        most = np.where(np.isnan(old), 1.0, old) - np.where(np.isnan(new), 0.0, new)
+        missing = np.where(alike, 0, np.isnan(old).astype(np.int64) + np.isnan(new))
+        return grid.coded(np.where(alike, 0.0, most), missing, declared=graded.declared)
 
     def qualities(self, rows: Rows) -> list[Floats]:
         """The quality of each model's answer, NaN where it is missing."""
@@ -236,17 +285,25 @@ class ReplacementQuestion(Question):
         else:
             agree = [None] * self.candidates if answers is None else answers.agree[::-1]
             old, *candidates = self._qualities_inside(rows)
-            tossed = zip(candidates, agree, strict=True)
-            singles = [rows.tossed(COIN, old, new, same) for new, same in tossed]
+            pairs = zip(candidates, agree, strict=True)
+            singles = [self._difference_inside(rows, old, *pair) for pair in pairs]
         keys = {f"{_CANDIDATE}{m}": single for m, single in enumerate(singles)}
         counts = rows.count({**keys, **self._group_keys(rows)}, outcomes=len(self.outcomes))
         codes = [counts.numbers(key).astype(np.int64) for key in keys]
         if answers is not None:
             answers.checked(counts, next(iter(keys)))
-        if self.takes_quality:
-            codes = [outcome_between(code // 3 - 1, code % 3 - 1) for code in codes]
         cells = np.zeros((len(counts.rows), 1), dtype=np.int64)
+        if self.takes_quality:
+            return self._counted_inside(rows, counts, np.column_stack(codes), cells[:, 0])
         return self._counted_inside(rows, counts, cells, _joint(codes))
+
+    def _difference_inside(
+        self, rows: EngineRows, old: nw.Expr, new: nw.Expr, agree: nw.Expr | None
+    ) -> nw.Expr:
+        """The cell of a candidate inside an engine."""
+        graded, grid = self.graded or Graded(), self.grid
+        steps = grid.steps if isinstance(grid, DifferenceGrid) else 1
+        return rows.difference(old, new, agree, steps, declared=graded.declared)
 
     def _qualities_inside(self, rows: EngineRows) -> list[nw.Expr]:
         """The quality of each model's answer, null where it is missing."""
@@ -255,6 +312,7 @@ class ReplacementQuestion(Question):
             found = [rows.preferred("preferred", self._preferred)]
         else:
             rows.refuse_beyond(self._slots(QUALITY), graded)
+            rows.refuse_undeclared(self._slots(QUALITY), graded)
             found = [rows.quality(slot, graded) for slot in self._slots(QUALITY)]
         return found if len(found) > 1 else [1.0 - found[0], found[0]]
 
@@ -280,6 +338,50 @@ class ReplacementQuestion(Question):
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(f"{role} ")]
+
+
+# Of graded rows: what becomes of them is in their cells.
+GRADED_OUTCOMES: Final = ("graded",)
+
+
+def possible_steps(graded: Graded, steps: int) -> tuple[int, ...]:
+    """The steps that differences of such grades may have: half as many, where one column says which
+    answer is better.
+    """
+    return (steps, steps // 2) if graded.declared and steps % 2 == 0 else (steps,)
+
+
+def differences(codes: Integers, rows: Integers, steps: int) -> Integers:
+    """How many rows have each cell of a difference."""
+    return np.bincount(codes, weights=rows, minlength=3 * steps + 3).astype(np.int64)
+
+
+def at_worst(cells: Integers, *, best: bool = False) -> Integers:
+    """Counts of the cells of a difference as counts of its levels from -1 to 1, each row at the
+    worst that it can be; or at its `best`.
+    """
+    steps = cells.size // 3 - 1
+    known = cells[: 2 * steps + 1].copy()
+    half, both = cells[2 * steps + 1 : -1], cells[-1]
+    if best:
+        known[: steps + 1] += half
+        known[0] += both
+    else:
+        known[steps:] += half
+        known[-1] += both
+    return known
+
+
+def seen_of(cells: Integers) -> Integers:
+    """Counts of the cells of a difference as counts of `OUTCOMES`: which way rows point."""
+    steps = cells.size // 3 - 1
+    known, half = cells[: 2 * steps + 1], cells[2 * steps + 1 : -1]
+    found = np.zeros(len(OUTCOMES), dtype=np.int64)
+    found[ONLY_NEW], found[EQUAL] = known[:steps].sum(), known[steps]
+    found[ONLY_OLD] = known[steps + 1 :].sum()
+    found[MAY_GAIN], found[MAY_LOSE] = half[0], half[-1]
+    found[UNLABELLED] = half[1:-1].sum() + cells[-1]
+    return found
 
 
 def _joint(singles: Sequence[Integers]) -> Integers:
@@ -329,15 +431,6 @@ def outcome_of(old: Integers, new: Integers, truth: Integers) -> Integers:
     return np.select(found, [outcome for _, outcome in DECIDED], NEITHER)
 
 
-def outcome_between(most: Integers, least: Integers) -> Integers:
-    """The outcome of each row by the most and the least that it can lose: -1, 0 or 1."""
-    return np.select(
-        [most == least, least == 0, most == 0],
-        [np.array([ONLY_NEW, EQUAL, ONLY_OLD])[most + 1], MAY_LOSE, MAY_GAIN],
-        UNLABELLED,
-    )
-
-
 REPLACEMENT = ReplacementQuestion(
     kind="replacement",
     what="A replacement",
@@ -369,6 +462,7 @@ REPLACEMENT = ReplacementQuestion(
     grid=DyadicGrid(1),
     labels_may_be_missing=True,
     tosses=True,
+    levels=64,
     joins=True,
     reference="old model",
     everyone=(ALL_ROWS,),
