@@ -54,11 +54,7 @@ JOINS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "some": ("cascade", SOME, CASCADE),
     "all": ("calibration", ALL, RIGHT),
     "drawn": ("calibration", ALL, {**RIGHT, "clusters": "patient", "row_ids": "id", "seed": 3}),
-    "graded": (
-        "calibration",
-        GRADES,
-        {"confidence": "c", "quality": "grade", "row_ids": "id", "seed": 0},
-    ),
+    "graded": ("calibration", GRADES, {"confidence": "c", "quality": "grade"}),
 }
 
 

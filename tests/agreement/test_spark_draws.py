@@ -44,7 +44,12 @@ CLUSTERS: Asked = {"clusters": "patient", "row_ids": "id", "seed": 3}
 BOUND: Asked = {**CLUSTERS, "cluster_bound": 60}
 WEIGHTS: Asked = {"weights": "w", "row_ids": "id", "weight_bound": 2.5, "seed": 0}
 COINS: Asked = {"graded_by": "a judge", "row_ids": "id", "seed": 0}
-GRADE: Asked = {**COINS, "quality": "grade", "quality_scale": [1, 5], "correct": None}
+GRADE: Asked = {
+    "graded_by": "a judge",
+    "quality": "grade",
+    "quality_scale": [1, 5],
+    "correct": None,
+}
 RISK: Asked = {"xi": 0.2, "delta": 0.1}
 OK: Asked = {"confidence": "c", "correct": "ok"}
 SCORE: Asked = {"score": "c", "positive": "u"}
