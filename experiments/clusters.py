@@ -91,7 +91,7 @@ def claims(runs: int) -> list[dict[str, Any]]:
                 made = certify_recall(data=tally, target=target, delta=DELTA)
                 wrong = made.certified and missed(made.threshold, way) > 1 - target
                 flagged = float((rows["score"] >= made.threshold).mean())
-                one = (made.certified, wrong, flagged, made.positives)
+                one = (made.certified, wrong, flagged, made.trials)
                 seen.setdefault((target, way), []).append(one)
         show_progress(run + 1, runs, "cohorts")
     found = []

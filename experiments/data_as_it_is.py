@@ -165,7 +165,7 @@ def rare_positives(runs: int) -> dict[str, Any]:
         positive = rng.random(rows) < RARE["positive"]
         score = np.where(positive, rng.beta(6, 2, rows), rng.beta(1, 6, rows))
         made = certify_recall(score, positive, target=target, delta=delta)
-        positives.append(made.positives)
+        positives.append(made.trials)
         refused += not made.certified
         wrong += made.certified and betainc(6, 2, made.threshold) > 1 - target
         flagged.append(_flagged(made.threshold))

@@ -1372,31 +1372,13 @@ def _require_rows(claim: Part, held: Sequence[int], scope: str) -> None:
     require(fits, claim.at("n"), f"{n} rows do not fit the tables, which hold {list(held)[:9]}")
 
 
-@dataclass(frozen=True)
-class Walked:
-    """A claim about the rows that reach a threshold: what is asked for beside delta, the outcomes
-    that are counted, and which of them is the event.
-    """
-
-    asks: str
-    outcomes: str
-    event: str
-
-
-WALKS: dict[str, Walked] = {
-    "abstention": Walked("xi", "wrong right", "wrong"),
-    "precision": Walked("target", "negative positive", "negative"),
-}
-
-
 def check_walk(claim: Part, report: Report) -> None:
     """The thresholds of each table that hold are those that its walk passes, and no others."""
-    kind = WALKS[claim.get("kind", str)]
-    by_bets = "graded-bets" in claim.get("procedure", str)
-    declared = "declared-start" in claim.get("procedure", str)
-    asks = kind.asks + " first_threshold" * declared
+    kind = THRESHOLDS[claim.get("procedure", str)]
+    declared, by_bets = "first_threshold" in kind.asks, kind.by == "bets"
     claim.only(
-        f"kind procedure assumes certified n delta scope drawn tables {asks}" + " graded" * by_bets
+        f"kind procedure assumes certified n delta scope drawn tables {kind.asks}"
+        + " graded" * by_bets
     )
     first = claim.limit("first_threshold") * TOP if declared else None
     on_grid = first is None or first in range(TOP + 1)
@@ -1470,11 +1452,11 @@ class Runs:
     errors: list[int]
 
 
-def _runs_of(table: Part, kind: Walked, first: float | None) -> Runs:
+def _runs_of(table: Part, kind: Trials, first: float | None) -> Runs:
     held = Held.of(table.part("counts"), kind.outcomes, 0, TOP)
     require(bool(held.cells), table.at("counts"), "are of no rows")
     here: dict[int, list[int]] = {} if first is None else {int(first): [0, 0]}
-    for cell, rows, events in zip(held.cells, held.sums, held.columns[kind.event], strict=True):
+    for cell, rows, events in zip(held.cells, held.sums, held.columns[kind.events], strict=True):
         both = here.setdefault(cell if first is None else min(cell, int(first)), [0, 0])
         both[0] += rows
         both[1] += events
@@ -1671,11 +1653,11 @@ def _law(n: int, rate: Decimal, most: int, tiny: Decimal) -> list[tuple[int, Dec
 
 @dataclass(frozen=True)
 class Trials:
-    """Which rows of a threshold claim are trials ("all", or those of an outcome), which of them are
-    events, and whether "below" the threshold or "from" it on. `asks` are what is asked for beside
-    delta and groups; `fixed` what of it the procedure itself says; `lost` says that lost rollouts
-    are trials, and events at every threshold; `turns`, that tables hold where trials become events
-    and where they cease to be.
+    """Which rows of a claim are trials ("all", those of an outcome, or those that have "reached"
+    the threshold), which of them are events, and whether "below" the threshold or "from" it on.
+    `asks` are what is asked for beside delta and groups; `fixed` what of it the procedure itself
+    says; `lost` says that lost rollouts are trials, and events at every threshold; `turns`, that
+    tables hold where trials become events and where they cease to be.
     """
 
     asks: str
@@ -1696,7 +1678,8 @@ _RECALL = Trials("target", "negative positive", 0, "positive", "positive", "belo
 _SHIELD = Trials("xi rate horizon", "safe unsafe", -1, "all", "unsafe", "below", "rate=all")
 # Without a score all rows are in the one cell below the grid: the claim holds, or is refused.
 _RATE = Trials("target", "passed failed", -1, "all", "failed", "below", top=-1, groups="")
-# The procedures of threshold claims: what is asked for beside delta, and what is counted.
+_REACHED = Trials("xi", "wrong right", 0, "reached", "wrong", "from", groups="")
+# The procedures of claims about rates: what is asked for beside delta, and what is counted.
 THRESHOLDS: dict[str, Trials] = {
     "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below", top=2**30),
     "recall/binomial/1": _RECALL,
@@ -1711,6 +1694,12 @@ THRESHOLDS: dict[str, Trials] = {
     "forks/walk-up/1": replace(_SHIELD, asks="xi horizon start", fixed="", turns=True),
     "pass-rate/binomial/1": _RATE,
     "pass-rate/under-shield/1": replace(_RATE, asks="target threshold"),
+    "abstention/rank-starts/1": _REACHED,
+    "abstention/declared-start/1": replace(_REACHED, asks="xi first_threshold"),
+    "abstention/graded-bets/1": replace(_REACHED, by="bets"),
+    "precision/rank-starts/1": replace(
+        _REACHED, asks="target", outcomes="negative positive", events="negative"
+    ),
 }
 DTYPES = ("float16", "float32", "float64")
 SCOPES = ("top", "groups", "overlapping-groups")
@@ -2713,11 +2702,7 @@ def _equal_looks(claim: Part, n: int) -> int:
 PROCEDURES: dict[str, str] = {
     **{name: name.split("/")[0] for name in THRESHOLDS},
     "calibration/clopper-pearson/1": "calibration",
-    "abstention/rank-starts/1": "abstention",
-    "abstention/declared-start/1": "abstention",
-    "abstention/graded-bets/1": "abstention",
     "calibration/graded-bets/1": "calibration",
-    "precision/rank-starts/1": "precision",
     "batch/credit/1": "batch",
     "batch/credit-two-looks/1": "batch",
     "bundle/union-bound/1": "bundle",
@@ -2730,10 +2715,10 @@ PROCEDURES: dict[str, str] = {
 }
 # How groups of a cascade have their thresholds.
 SHARED = {"cascade/paths-in-groups/common/1": "common", "cascade/paths-in-groups/own/1": "own"}
-# Kinds of which each table holds a histogram, and nothing else that was counted.
-COUNTED_ONCE = ("sets", "recall", "false-alarms", "shield", "pass-rate")
+# The kinds of claims about rates.
+RATES = dict.fromkeys(name.split("/")[0] for name in THRESHOLDS)
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
-    **dict.fromkeys((*COUNTED_ONCE, "forks"), check_threshold),
+    **dict.fromkeys(RATES, check_threshold),
     "calibration": check_calibration,
     "abstention": check_walk,
     "precision": check_walk,
@@ -2742,29 +2727,21 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "replacement": check_replacement,
 }
 COUNTED = {
-    "sets": "kind procedure n xi delta group_thresholds small_groups dtype scope tables",
-    "calibration": "kind procedure n delta correction side scope bins tables",
-    "abstention": "kind procedure n xi delta first_threshold scope tables",
-    "precision": "kind procedure n target delta scope tables",
-    "recall": "kind procedure n target delta looks group_thresholds small_groups scope tables",
-    "shield": (
-        "kind procedure n xi delta rate looks horizon group_thresholds small_groups scope tables"
+    **dict.fromkeys(
+        RATES,
+        "kind procedure n xi target delta first_threshold start rate looks horizon threshold "
+        "group_thresholds small_groups dtype scope tables",
     ),
-    "forks": "kind procedure n xi delta start horizon group_thresholds small_groups scope tables",
-    "false-alarms": "kind procedure n xi delta group_thresholds small_groups scope tables",
+    "calibration": "kind procedure n delta correction side scope bins tables",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared left_out tables",
     "replacement": "kind procedure n xi delta group_verdicts small_groups looks scope tables",
-    "pass-rate": "kind procedure n target delta threshold scope tables",
 }
 # What the counts digest covers: of a claim, and of the objects of a list in it.
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group counts",
-    ("abstention", "tables"): "group counts",
-    ("precision", "tables"): "group counts",
     ("batch", "looks"): "sampled disagreements",
-    **{(kind, "tables"): "group counts" for kind in COUNTED_ONCE},
-    ("forks", "tables"): "group counts turns",
+    **{(kind, "tables"): "group counts turns" for kind in RATES},
     ("cascade", "tables"): "group n labels walks",
     ("replacement", "tables"): "group counts",
 }
@@ -3394,7 +3371,7 @@ def _require_drawn_among(claim: Part) -> None:
 
 # The outcomes whose rows are the trials of a procedure, where not every row is one.
 TRIALS_AMONG = {
-    **{name: kind.of for name, kind in THRESHOLDS.items() if kind.of != "all"},
+    **{name: kind.of for name, kind in THRESHOLDS.items() if kind.of not in ("all", "reached")},
 }
 
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from inspect import Parameter
 from itertools import pairwise
-from math import inf, nextafter
+from math import ceil, inf, nextafter
 from typing import Any, Final, Literal
 
 from pacbound.documents import LARGEST_INTEGER, Json, Reader, encoded
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.says import Side, Value, count, share
+from pacbound.says import Quantity, Side, Value, count, share
 from pacbound.stats.arguments import one_of, real_number, whole_number
 
 
@@ -122,6 +122,32 @@ class Number(AskedForm):
         low = "minimum" if self.ends[0] == "[" else "exclusiveMinimum"
         high = "maximum" if self.ends[1] == "]" else "exclusiveMaximum"
         return {"type": "number", low: self.low, high: self.high}
+
+
+@dataclass(frozen=True)
+class Start(Number):
+    """A threshold to start from, on the grid of 1/`top`: rounded `up`, or down."""
+
+    top: int = 2**16
+    up: bool = False
+
+    def check(self, value: Any, name: str) -> float:
+        """The threshold on the grid."""
+        cell = super().check(value, name) * self.top
+        return (ceil(cell) if self.up else int(cell)) / self.top
+
+    def said(self, value: Any, side: Side) -> Value:  # noqa: ARG002
+        """With all its digits: no other threshold was tested."""
+        return Quantity(value, "threshold", "exact")
+
+    def read(self, part: Reader, key: str) -> float:
+        """The threshold, which a document has on the grid."""
+        value = super().read(part, key)
+        if not (value * self.top).is_integer():
+            raise CertificateError(
+                f"{part.place(key)} is {value}: expected a multiple of 1/{self.top}."
+            )
+        return value
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def test_positives_do_not_change_the_threshold() -> None:
     score, positive = rows()
     alone = certify_false_alarms(score[~positive], positive[~positive], **CLAIM)
     assert certify_false_alarms(score, positive, **CLAIM).threshold == alone.threshold
-    assert alone.observed_recall is None
+    assert alone.share("positive") is None
 
 
 def test_a_lost_rollout_counts_as_a_safe_one_with_an_alarm() -> None:
@@ -64,10 +64,10 @@ def test_a_lost_rollout_counts_as_a_safe_one_with_an_alarm() -> None:
     certificate = certify_false_alarms(score, unsafe=unsafe, **CLAIM)
     at_one = np.where(np.isinf(score), 1.0, score)
     counted = certify_false_alarms(at_one, unsafe & ~np.isinf(score), **CLAIM)
-    assert (certificate.lost, certificate.negatives) == (40, counted.negatives)
+    assert certificate.trials == counted.trials
     assert certificate.allowed == counted.allowed
     assert certificate.threshold == counted.threshold
-    assert certificate.observed_false_alarm_rate == counted.observed_false_alarm_rate
+    assert certificate.observed_rate == counted.observed_rate
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_rollouts_that_are_lost_too_often_are_refused() -> None:
     refused = certify_false_alarms(score, unsafe=unsafe, **CLAIM)
     assert refused.threshold == np.inf
     assert refused.refusal is not None
-    assert (refused.refusal.code, refused.lost) == ("hopeless", 100)
+    assert refused.refusal.code == "hopeless"
     assert refused.refusal.unavoidable >= 100
     assert "safe (100 lost)" in refused.summary()
     assert "have a danger of 1 or are lost" in refused.summary()

@@ -33,10 +33,10 @@ def test_flags_and_shares_are_those_of_the_rows() -> None:
     certificate = certify_recall(SCORE, POSITIVE, **CLAIM)
     flagged = certificate.threshold <= SCORE
     assert np.array_equal(certificate.flags(SCORE), flagged)
-    assert certificate.flag_rate == flagged.mean()
-    assert certificate.observed_recall == flagged[POSITIVE].mean()
-    curve = certificate.recall_curve()
-    assert (curve.recall[-1], curve.flagged[-1]) == (1.0, 1.0)
+    assert certificate.coverage == flagged.mean()
+    assert certificate.share("positive") == flagged[POSITIVE].mean()
+    curve = certificate.curve()
+    assert (curve.rate[-1], curve.coverage[-1]) == (0.0, 1.0)
     assert (np.diff(curve.thresholds) < 0).all()
 
 

@@ -52,14 +52,14 @@ def test_wide_intervals_say_how_many_rows_or_bins_make_them_narrow() -> None:
 
 def test_a_recall_that_flags_over_half_says_what_more_positives_or_a_lower_target_give() -> None:
     certificate = certify_recall(WEAK, POSITIVE, target=0.98, delta=0.01)
-    assert certificate.flag_rate > 0.9
+    assert certificate.coverage > 0.9
     (said,) = notes(certificate)
     assert said == (
         "More than half of the rows are flagged: many more positives would bring that to about "
         "88 %, a target of 70 % to 42 % (fresh rows); else use a score that separates better."
     )
     lower = certify_recall(WEAK, POSITIVE, target=0.7, delta=0.01)
-    assert round(lower.flag_rate, 2) == 0.42
+    assert round(lower.coverage, 2) == 0.42
     assert not notes(certify_recall(STRONG, POSITIVE, target=0.95, delta=0.01))
     # Where most rows are positive most must be flagged.
     assert not notes(certify_recall(STRONG[POSITIVE], POSITIVE[POSITIVE], target=0.9, delta=0.01))

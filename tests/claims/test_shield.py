@@ -35,9 +35,9 @@ def test_the_misses_below_the_threshold_are_as_many_as_are_allowed_and_no_more()
     exact = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
     assert misses(scores, unsafe, exact.threshold) == exact.allowed
     assert misses(scores, unsafe, exact.threshold + 2**-16) > exact.allowed
-    assert exact.observed_miss_rate == exact.allowed / N
+    assert exact.observed_rate == exact.allowed / N
     assert exact.verify()
-    assert exact.interventions == (scores >= exact.threshold).sum()
+    assert exact.acted == (scores >= exact.threshold).sum()
 
 
 def test_taking_the_last_danger_for_the_maximum_is_loose_and_never_wrong() -> None:
@@ -58,7 +58,7 @@ def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold() -> None:
     scores[:3] = -np.inf
     certificate = certify_shield(scores, unsafe, xi=0.05, delta=0.05)
     assert certificate.threshold == 1.0
-    assert certificate.observed_miss_rate == 3 / 400
+    assert certificate.observed_rate == 3 / 400
     scores[:30] = -np.inf
     refused = certify_shield(scores, unsafe, xi=0.05, delta=0.05)
     assert not refused.certified
@@ -136,7 +136,7 @@ def test_the_rate_is_among_the_unsafe_rollouts_in_words_and_numbers_and_a_shield
     scores = np.where(np.arange(1000) < 3, 0.05, np.where(flags, 0.9, 0.1))
     certificate = among_unsafe(scores, flags)
     assert certificate.threshold == int(0.9 * 65_536) / 65_536
-    assert certificate.observed_miss_rate == 0.03
+    assert certificate.observed_rate == 0.03
     said = certificate.summary()
     assert "1,000 rollouts, 100 of them unsafe" in said
     assert "at most 10 % of all rollouts that have an un-recoverable state are then missed" in said

@@ -102,19 +102,15 @@ def _walk_decided(certificate: ReachedCertificate) -> dict[str, Any]:
 
 _ENDS = ("lowest", "highest")
 _SCORED = {
-    "recall": ("target", "allowed_misses", ("observed_recall", "flag_rate")),
-    "false-alarms": (
-        "xi",
-        "allowed_false_alarms",
-        ("observed_false_alarm_rate", "observed_recall"),
-    ),
-    "shield": ("xi", "allowed_misses", ("observed_miss_rate", "interventions")),
+    "recall": ("target", "allowed_misses"),
+    "false-alarms": ("xi", "allowed_false_alarms"),
+    "shield": ("xi", "allowed_misses"),
 }
-"""Kinds with one threshold on a score: what is asked for, what is allowed, and what was seen."""
+"""Kinds with one threshold on a score: what is asked for, and what is allowed."""
 
 
 def _scored_given(certificate: Any) -> dict[str, Any]:
-    rate, _, _ = _SCORED[certificate.kind]
+    rate, _ = _SCORED[certificate.kind]
     asked = {"n": certificate.n, rate: certificate.values[rate], "delta": certificate.delta}
     if certificate.asked_for.get("looks") is not None:
         asked["looks"] = list(certificate.looks)
@@ -138,15 +134,26 @@ def _scored_given(certificate: Any) -> dict[str, Any]:
 
 
 def _scored_decided(certificate: Any) -> dict[str, Any]:
-    _, allowed, seen = _SCORED[certificate.kind]
+    _, allowed = _SCORED[certificate.kind]
     return {
         "certified": certificate.certified,
         **({} if certificate.look is None else {"look": certificate.look}),
         "threshold": encode_float(certificate.threshold),
         allowed: certificate.allowed,
-        "descriptive": {name: getattr(certificate, name) for name in seen},
+        "descriptive": _seen(certificate),
         "refusal": _needed(certificate),
     }
+
+
+def _seen(certificate: Any) -> dict[str, Any]:
+    """What was seen at the threshold, under the names that the files have for it."""
+    if certificate.kind == "shield":
+        rate = certificate.observed_rate or 0.0
+        return {"observed_miss_rate": rate, "interventions": certificate.acted}
+    found = certificate.share(certificate.outcomes[1])
+    if certificate.kind == "recall":
+        return {"observed_recall": found, "flag_rate": certificate.coverage}
+    return {"observed_false_alarm_rate": certificate.observed_rate, "observed_recall": found}
 
 
 def _with_refusals(found: dict[str, Any], certificate: Any) -> dict[str, Any]:

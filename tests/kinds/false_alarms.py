@@ -33,7 +33,7 @@ def _rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
 
 
 def _recall(tally: Tally) -> float:
-    found = certify_false_alarms(data=tally, xi=0.1, delta=0.05).observed_recall
+    found = certify_false_alarms(data=tally, xi=0.1, delta=0.05).share("positive")
     assert found is not None
     return found
 

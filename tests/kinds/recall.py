@@ -81,7 +81,7 @@ KIND = Kind(
     use=lambda: Use(watched(), _rows),
     pilot=Pilot(
         pilot_rows,
-        lambda tally: certify_recall(data=tally, target=0.9, delta=0.05).flag_rate,
+        lambda tally: certify_recall(data=tally, target=0.9, delta=0.05).coverage,
         {"target": 0.9},
         0.02,
     ),

@@ -54,7 +54,7 @@ def _pilot(rows: int, rng: np.random.Generator) -> dict[str, Any]:
 
 def _interventions(tally: Tally) -> float:
     certificate = certify_shield(data=tally, xi=0.05, delta=0.05)
-    return certificate.interventions / certificate.n
+    return certificate.acted / certificate.n
 
 
 KIND = Kind(

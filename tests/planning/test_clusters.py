@@ -36,7 +36,7 @@ def test_a_plan_in_clusters_foretells_what_so_many_clusters_give(draw: dict[str,
         data=Tally.count("recall", **_rows(3000, seed=1), **draw), target=0.8, delta=0.05
     )
     assert point.certified == 1.0
-    assert point.value == pytest.approx(real.flag_rate, abs=0.05)
+    assert point.value == pytest.approx(real.coverage, abs=0.05)
     labels = 3000 if draw == {"among": "all"} else len(_rows(3000, seed=1)["score"])
     assert point.labels == pytest.approx(labels, rel=0.1)
 
@@ -80,7 +80,7 @@ def test_a_plan_in_groups_counts_each_cluster_once_in_each(kind: str) -> None:
     assert plan.unit == "clusters"
     (point,) = plan.points
     assert point.certified == 1.0
-    seen = real.flag_rate if kind == "recall" else real.coverage
+    seen = real.coverage
     assert point.value == pytest.approx(seen, abs=0.05)
 
 

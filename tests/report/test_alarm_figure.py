@@ -22,7 +22,7 @@ def test_the_curve_and_the_threshold_are_those_of_the_certificate() -> None:
     figure = certificate.figure()
     (curve,) = marks(figure, Steps)
     place = np.flatnonzero(curve.x >= certificate.threshold)[0]
-    assert curve.y[place] == pytest.approx(certificate.observed_false_alarm_rate)
+    assert curve.y[place] == pytest.approx(certificate.observed_rate)
     assert [mark.x for mark in marks(figure, Upright)] == [certificate.threshold]
 
 

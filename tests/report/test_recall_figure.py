@@ -23,8 +23,8 @@ def test_the_curves_are_those_of_the_certificate() -> None:
     figure = certificate.figure()
     (recall,), (flagged,) = marks(figure, Steps), marks(figure, Steps, panel=1)
     place = np.flatnonzero(recall.x >= certificate.threshold)[0]
-    assert recall.y[place] == pytest.approx(certificate.observed_recall)
-    assert flagged.y[place] == pytest.approx(certificate.flag_rate)
+    assert recall.y[place] == pytest.approx(certificate.share("positive"))
+    assert flagged.y[place] == pytest.approx(certificate.coverage)
     assert [mark.x for mark in marks(figure, Upright, "certified")] == [certificate.threshold]
     assert [mark.y for mark in marks(figure, Level, "certified")] == [0.9]
     assert "n = 1,001, delta = 0.05" in f"{figure.title} {figure.caption}"

@@ -143,7 +143,7 @@ def test_rollouts_at_one_threshold_are_certified_as_a_rate_of_that_shield(tmp_pa
     made = driven.at(0.25).certify(
         target=0.7, delta=0.05, about={"owner": "Ada"}, sample="test track"
     )
-    assert made.n - made.passed == int(driven.at(0.25).unsafe.sum())
+    assert made.events == int(driven.at(0.25).unsafe.sum())
     assert (made.certified, made.threshold) == (True, 0.25)
     assert made.provenance.about["owner"] == "Ada"
     assert "Car" in made.provenance.about["environment"]
@@ -164,7 +164,7 @@ def test_a_lost_rollout_did_not_pass() -> None:
     driven = run(Breaking, rash, brake, danger, 0.25, seeds=range(20))
     assert driven.lost.sum() == 1
     made = driven.certify(target=0.1, delta=0.05)
-    assert made.n - made.passed == int(driven.unsafe.sum()) > 0
+    assert made.events == int(driven.unsafe.sum()) > 0
 
 
 def test_stops_are_needless_where_the_same_seed_is_safe_without_the_shield() -> None:

@@ -106,11 +106,11 @@ def test_a_share_of_all_rows_weighs_drawn_rows_by_what_they_stand_for() -> None:
     drawn, others = _drawn(POSITIVE), np.flatnonzero(~POSITIVE)
     of_positives = (SCORE[drawn] >= flagged).mean()
     expected = POSITIVE.sum() * of_positives + (SCORE[others] >= flagged).sum()
-    assert made.flag_rate == pytest.approx(expected / ROWS)
-    curve = made.recall_curve()
+    assert made.coverage == pytest.approx(expected / ROWS)
+    curve = made.curve()
     at = np.searchsorted(-curve.thresholds, -flagged, side="right") - 1
-    assert curve.flagged[at] == pytest.approx(made.flag_rate)
-    assert made.observed_recall == pytest.approx(of_positives)
+    assert curve.coverage[at] == pytest.approx(made.coverage)
+    assert made.share("positive") == pytest.approx(of_positives)
 
 
 def test_tallies_of_different_patients_add_and_others_do_not() -> None:
@@ -137,7 +137,7 @@ def test_with_a_bound_the_positives_of_a_cluster_decide_and_not_its_size() -> No
     assert largest < np.bincount(PATIENT).max()
     made = certify_recall(**COLUMNS, **TARGET, cluster_bound=largest)
     expected = int(POSITIVE.sum()) / largest
-    assert made.positives == pytest.approx(expected, abs=20)
+    assert made.trials == pytest.approx(expected, abs=20)
     assert f"were kept, and {expected:.0f} were expected" in made.summary()
     assert "about a random positive row." in made.summary()
     with pytest.raises(InvalidValueError, match=f"has {largest} positive rows, more than"):
@@ -147,8 +147,8 @@ def test_with_a_bound_the_positives_of_a_cluster_decide_and_not_its_size() -> No
 @pytest.mark.parametrize("rows", [1, 2])
 def test_small_samples_and_saturated_scores_are_drawn_too(rows: int) -> None:
     made = certify_recall([1.0] * rows, [True] * rows, **TARGET, clusters=["a"] * rows, seed=0)
-    assert made.positives == 1
-    assert made.flag_rate == 1.0
+    assert made.trials == 1
+    assert made.coverage == 1.0
 
 
 def test_overlapping_groups_and_own_thresholds_are_counted_from_the_drawn_rows() -> None:

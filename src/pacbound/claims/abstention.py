@@ -8,28 +8,17 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.assumptions import SAMPLE
 from pacbound.claims.claim import certify
 from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ReachedCertificate, rows_acted_on
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.forms import DELTA, Ask, AskedForm, xi_ask
-from pacbound.procedures.threshold import TOP
-from pacbound.says import Quantity, Side
-from pacbound.stats.arguments import real_number
+from pacbound.forms import DELTA, Ask, Start, xi_ask
 from pacbound.tally.questions.correctness import ABSTENTION
 from pacbound.tally.row_options import RowOptions
 
-ASSUMES = (
-    "independent-rows",
-    "untouched-rows",
-    "asked-beforehand",
-    "rows-unseen",
-    "every-row-counts",
-    "compared-in-float64",
-)
+ASSUMES = (*SAMPLE, "compared-in-float64")
 
 
 class AbstentionCertificate(ReachedCertificate):
@@ -96,36 +85,6 @@ class AbstentionCertificate(ReachedCertificate):
         return rows_acted_on(self, confidence, groups, "confidence")
 
 
-class FirstThreshold(AskedForm):
-    """The threshold to start from, on the grid, rounded down."""
-
-    option = float
-
-    def check(self, value: Any, name: str) -> float:
-        """The threshold on the grid."""
-        number = real_number(value, name, "a threshold")
-        if not 0 <= number <= 1:
-            raise InvalidValueError(
-                f"{name}={value} is not a score: expected a number from 0 to 1."
-            )
-        return int(number * TOP) / TOP
-
-    def said(self, value: Any, side: Side) -> Quantity:  # noqa: ARG002
-        """With all its digits."""
-        return Quantity(value, "threshold", "exact")
-
-    def read(self, part: Reader, key: str) -> float:
-        """The threshold, on the grid."""
-        value = part.number(key)
-        if not (0 <= value <= 1 and (value * TOP).is_integer()):
-            raise CertificateError(f"{part.place(key)} is {value}, not on the grid of 2^-16.")
-        return value
-
-    def schema(self) -> dict[str, Json]:
-        """A number."""
-        return {"type": "number", "minimum": 0, "maximum": 1}
-
-
 # What claims about the rows that reach a threshold have in common, where a row is answered.
 WORDS = ClaimWords(
     about="{n} rows",
@@ -142,13 +101,13 @@ WORDS = ClaimWords(
     "wrong.",
     refusals={
         "zero": "No number of rows can certify that nothing goes wrong.",
-        "too-few": "{rows} rows cannot certify {xi}, even if none of them is wrong.",
+        "too-few": "{rows} rows cannot certify {asked}, even if none of them is {event}.",
         "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of "
-        "{answered} rows are wrong.",
-        "base": "{base} of all rows are wrong: at that rate at least {left} of them must be left "
-        "out, whatever the scores.",
+        "{answered} rows are {event}.",
+        "base": "{base} of all rows are {event}: at that rate at least {left} of them must be "
+        "left out, whatever the scores.",
     },
-    harmless="none of them is wrong",
+    harmless="none of them is {event}",
     hides_rare=True,
     numbers=(("Rows answered", "all"), ("Wrong among these", "rate")),
 )
@@ -198,7 +157,7 @@ CLAIM = ThresholdClaim(
         DELTA,
         Ask(
             "first_threshold",
-            FirstThreshold(),
+            Start("a score", 0, 1, "[]"),
             "The threshold to start from, declared before any score is seen: the search then goes "
             "down from there alone.",
             None,

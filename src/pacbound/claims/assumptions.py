@@ -315,6 +315,14 @@ def as_grades_count(graded: Graded) -> str:
     return ON_LEVELS if graded.seed is None else BY_COINS
 
 
+# What every claim assumes of a sample of rows whose number was fixed beforehand.
+SAMPLE: Final = (
+    "independent-rows",
+    "untouched-rows",
+    "asked-beforehand",
+    "rows-unseen",
+    "every-row-counts",
+)
 _ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
 
 # What a rule that fixes the number of rows may see of them: more where each is in one group, which

@@ -78,10 +78,7 @@ class BatchCertificate(Certificate):
     (2000, 100, 1554, True)
     """
 
-    @property
-    def xi(self) -> float:
-        """The share of the answers that may differ."""
-        return float(self.values["xi"])
+    xi: float
 
     @property
     def tolerated(self) -> int:

@@ -171,15 +171,8 @@ class CalibrationCertificate(Certificate):
         """The group of each table; empty if there is a single one."""
         return groups_of(self.values)
 
-    @property
-    def correction(self) -> Correction:
-        """How `delta` is shared among the bins: "sidak" or "bonferroni"."""
-        return cast(Correction, self.values["correction"])
-
-    @property
-    def side(self) -> Side:
-        """Which ends of the intervals are bounds: "both", "lower" or "upper"."""
-        return cast(Side, self.values["side"])
+    correction: Correction
+    side: Side
 
     @cached_property
     def trials(self) -> Integers:

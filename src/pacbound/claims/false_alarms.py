@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pacbound.claims.claim import certify_passed
+from pacbound.claims.claim import certify
 from pacbound.claims.rates import Rate
+from pacbound.claims.recall import ASSUMES
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import FlagCertificate
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, xi_ask
-from pacbound.procedures.threshold import LOST
 from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
-
-Floats = NDArray[np.float64]
 
 WORDS = ClaimWords(
     about="{n} rows, {trials} of them negative",
@@ -38,12 +33,9 @@ WORDS = ClaimWords(
         "zero": "No number of negatives can certify xi = 0.",
         "none": "There are no negatives, so nothing is known about their scores.",
         "too-few": "{trials} negatives cannot certify {xi}, even if none raises an alarm.",
-        **dict.fromkeys(
-            ("unavoidable", "hopeless"),
-            "{unavoidable} of {trials} negatives have a score of 1 and raise an alarm at every "
-            "threshold (limit: {allowed}). Use a score that tells them apart, such as logits "
-            "in float64.",
-        ),
+        "unavoidable": "{unavoidable} of {trials} negatives have a score of 1 and raise an alarm "
+        "at every threshold (limit: {allowed}). Use a score that tells them apart, such as logits "
+        "in float64.",
     },
 )
 OF_ROLLOUTS = replace(
@@ -62,39 +54,10 @@ OF_ROLLOUTS = replace(
         "zero": "No number of safe rollouts can certify xi = 0.",
         "none": "There are no safe rollouts, so nothing is known about their dangers.",
         "too-few": "{trials} safe rollouts cannot certify {xi}, even if none raises an alarm.",
-        **dict.fromkeys(
-            ("unavoidable", "hopeless"),
-            "{unavoidable} of {trials} safe rollouts have a danger of 1 or are lost, and raise an "
-            "alarm at every threshold (limit: {allowed}).",
-        ),
+        "unavoidable": "{unavoidable} of {trials} safe rollouts have a danger of 1 or are lost, "
+        "and raise an alarm at every threshold (limit: {allowed}).",
     },
 )
-
-
-class AlarmCurve(NamedTuple):
-    """What was seen at each threshold, from the highest score down. No point of it is certified.
-
-    Attributes
-    ----------
-    thresholds : ndarray
-        The scores that rows have, on the grid of 2^-16.
-    false_alarms : ndarray
-        The share of the negatives (safe rollouts) whose score is at least that; NaN if there are
-        none.
-    found : ndarray
-        The share of the positives (unsafe rollouts) whose score is at least that; NaN if there are
-        none.
-
-    Examples
-    --------
-    >>> rows = [0.75, 0.5, 0.25, 0.25], [True, False, True, False]
-    >>> certify_false_alarms(*rows, xi=0.5, delta=0.1).alarm_curve().false_alarms
-    array([0. , 0.5, 1. ])
-    """
-
-    thresholds: Floats
-    false_alarms: Floats
-    found: Floats
 
 
 class FalseAlarmCertificate(FlagCertificate):
@@ -124,71 +87,13 @@ class FalseAlarmCertificate(FlagCertificate):
     >>> score = [0.9] * 100 + [0.7] * 20 + [0.1] * 880
     >>> positive = [True] * 100 + [False] * 900
     >>> certificate = certify_false_alarms(score, positive, xi=0.05, delta=0.01)
-    >>> round(certificate.threshold, 3), certificate.observed_false_alarm_rate
+    >>> round(certificate.threshold, 3), certificate.observed_rate
     (0.1, 0.022222222222222223)
     >>> certificate.flags([0.05, 0.5])
     array([False,  True])
     """
 
-    @property
-    def xi(self) -> float:
-        """The share of the negatives that may raise an alarm. This is what is certified."""
-        return float(self.values["xi"])
-
-    @property
-    def unit(self) -> Literal["rows", "rollouts"]:
-        """What raises alarms: "rows", which are negative or positive, or "rollouts", which are safe
-        or unsafe.
-        """
-        return "rollouts" if "safe" in self.outcomes else "rows"
-
-    @property
-    def lost(self) -> int:
-        """How many rollouts were lost; each counts as a safe one that raises an alarm."""
-        return sum(
-            int(counts[name][counts["cells"] == LOST].sum())
-            for counts in self.histograms
-            for name in self.outcomes
-        )
-
-    @property
-    def negatives(self) -> int:
-        """The number of negatives, or of safe rollouts, lost ones among them."""
-        return self.trials
-
-    @property
-    def positives(self) -> int:
-        """The number of positives, or of unsafe rollouts, lost ones among them."""
-        return self.number(self.outcomes[1])
-
-    @property
-    def observed_false_alarm_rate(self) -> float | None:
-        """The share of these negatives that raises an alarm; None if there are none. It is not
-        certified.
-        """
-        return self.events / self.negatives if self.negatives else None
-
-    @property
-    def observed_recall(self) -> float | None:
-        """The share of these positives, or unsafe rollouts, that raises an alarm; None if there are
-        none. It is not certified.
-        """
-        return self.share(self.outcomes[1])
-
-    def alarm_curve(self) -> AlarmCurve:
-        """False alarms and positives found against the threshold, as seen in these rows. No point
-        of it is certified.
-
-        Returns
-        -------
-        AlarmCurve
-            The thresholds from the highest score down, with both shares at each.
-        """
-        thresholds, false_alarms, found = self.reached(*self.outcomes)
-        if self.lost:
-            safe = self.negatives - self.lost
-            false_alarms = (np.nan_to_num(false_alarms) * safe + self.lost) / self.negatives
-        return AlarmCurve(thresholds, false_alarms, found)
+    xi: float
 
 
 def rows_or_rollouts(given: Set[str], _: Any = None) -> str | None:
@@ -218,14 +123,7 @@ CLAIM = ThresholdClaim(
     procedures={
         "false-alarms/binomial/1": ThresholdProcedure(
             "false-alarms/binomial/1",
-            (
-                "independent-rows",
-                "untouched-rows",
-                "every-row-counts",
-                "asked-beforehand",
-                "stopped-by-outcome",
-                "compared-in-float64",
-            ),
+            ASSUMES,
             rate=Rate("negative", "negative", "from"),
             words=WORDS,
             seen_as=("quiet", "false alarm"),
@@ -335,7 +233,7 @@ def certify_false_alarms(  # noqa: PLR0913
     >>> positive = rng.random(20_000) < 0.02
     >>> score = np.where(positive, rng.beta(6, 2, size=20_000), rng.beta(1, 6, size=20_000))
     >>> certificate = certify_false_alarms(score, positive, xi=0.05, delta=0.01)
-    >>> print(f"alarm from {certificate.threshold:.3f}: {certificate.observed_recall:.1%} found")
+    >>> print(f"alarm from {certificate.threshold:.3f}: {certificate.share('positive'):.1%} found")
     alarm from 0.402: 97.2% found
 
     A shield that stops at most 1 % of the rollouts that would have been safe:
@@ -345,4 +243,7 @@ def certify_false_alarms(  # noqa: PLR0913
     >>> certify_false_alarms(danger, unsafe=unsafe, xi=0.01, delta=0.01).certified
     True
     """
-    return certify_passed(CLAIM, locals())
+    of_groups = {"group_thresholds": group_thresholds, "small_groups": small_groups}
+    asked = {"xi": xi, "delta": delta, **of_groups}
+    columns = {"score": score, "positive": positive, "unsafe": unsafe, "groups": groups}
+    return certify(CLAIM, columns, asked, data, rows)

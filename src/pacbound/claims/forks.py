@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import ceil, inf
+from math import inf
 from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import Cells, Values, certify_passed
+from pacbound.claims.claim import Cells, Values, certify
 from pacbound.claims.rates import Rate
 from pacbound.claims.shield import HORIZON, ShieldCertificate, told_by_task
 from pacbound.claims.shield import WORDS as SHIELD_WORDS
@@ -28,34 +28,11 @@ from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError
 from pacbound.fields import Field, Histogram
-from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Number, xi_ask
+from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Start, xi_ask
 from pacbound.procedures.threshold import LOST, TOP
-from pacbound.says import Quantity, Side
 from pacbound.stats.arguments import exact_sum
 from pacbound.tally.questions.forked_rollouts import FORKS, TURNS
 from pacbound.tally.row_options import RowOptions
-
-PROCEDURE = "forks/walk-up/1"
-
-
-class Start(Number):
-    """A threshold to start from: the lowest of the grid that is not below it."""
-
-    def check(self, value: Any, name: str) -> float:
-        """The threshold on the grid."""
-        return ceil(super().check(value, name) * TOP) / TOP
-
-    def read(self, part: Reader, key: str) -> float:
-        """The threshold, which a document has on the grid."""
-        value = super().read(part, key)
-        if not (value * TOP).is_integer():
-            raise CertificateError(f"{part.place(key)} is {value}: expected a multiple of 1/{TOP}.")
-        return value
-
-    def said(self, value: Any, side: Side) -> Quantity:  # noqa: ARG002
-        """All digits: no other threshold was tested."""
-        return Quantity(value, "threshold", "exact")
-
 
 WORDS = replace(
     SHIELD_WORDS,
@@ -71,14 +48,12 @@ WORDS = replace(
     instead="Always brake, which is not certified either.",
     group="{group}: from {threshold} on; {events} of {trials} rollouts are unsafe.",
     refusals={
-        **SHIELD_WORDS.refusals,
+        "zero": SHIELD_WORDS.refusals["zero"],
+        "none": SHIELD_WORDS.refusals["none"],
         "too-few": "{trials} rollouts cannot certify {xi}, even if none is unsafe.",
-        **dict.fromkeys(
-            ("unavoidable", "hopeless"),
-            "{unavoidable} of {trials} rollouts are unsafe where the walk starts, at {start} "
-            "(limit: {allowed}). Where braking at once is itself risky, declare a higher start "
-            "for fresh rollouts.",
-        ),
+        "unavoidable": "{unavoidable} of {trials} rollouts are unsafe where the walk starts, at "
+        "{start} (limit: {allowed}). Where braking at once is itself risky, declare a higher start "
+        "for fresh rollouts.",
     },
     no_use={
         0.0: "Every danger is at least 0: the shield always fires, so the claim is of no use.",
@@ -153,6 +128,22 @@ def _columns(counts: Values, named: Mapping[str, str]) -> dict[str, NDArray[np.i
     return {"cells": counts["cells"][hit], **own}
 
 
+WALK = ThresholdProcedure(
+    "forks/walk-up/1",
+    (
+        "rollouts-unseen",
+        "independent-rollouts",
+        "asked-beforehand",
+        "every-fork-counts",
+        "forks-have-own-noise",
+        "fork-is-shielded-rollout",
+        "shield-latches",
+    ),
+    rate=Rate("all", "unsafe", turns=True, unavoidable_first=True),
+    words=WORDS,
+    seen_as=("safe", "unsafe"),
+    told_by="unsafe",
+)
 CLAIM = ForksClaim(
     kind="forks",
     command="forks",
@@ -164,7 +155,7 @@ CLAIM = ForksClaim(
         DELTA,
         Ask(
             "start",
-            Start("a threshold", 0.0, 1.0, "[]"),
+            Start("a threshold", 0.0, 1.0, "[]", up=True),
             "The threshold that the walk starts at, declared beforehand: 0 if left out.",
             0.0,
             shown="Threshold that the walk starts at",
@@ -173,24 +164,7 @@ CLAIM = ForksClaim(
         THRESHOLDS,
         SMALL_GROUPS,
     ),
-    procedures={
-        PROCEDURE: ThresholdProcedure(
-            PROCEDURE,
-            (
-                "rollouts-unseen",
-                "independent-rollouts",
-                "asked-beforehand",
-                "every-fork-counts",
-                "forks-have-own-noise",
-                "fork-is-shielded-rollout",
-                "shield-latches",
-            ),
-            rate=Rate("all", "unsafe", turns=True, unavoidable_first=True),
-            words=WORDS,
-            seen_as=("safe", "unsafe"),
-            told_by="unsafe",
-        ),
-    },
+    procedures={WALK.name: WALK},
     of_files=told_by_task,
     curves=(
         (1, "unsafe rollouts that are stopped"),
@@ -292,7 +266,7 @@ def certify_forks(  # noqa: PLR0913
     >>> lowest, highest = np.tile([0, 16385, 32769], 60), np.tile([16384, 32768, 65537], 60)
     >>> unsafe = (np.arange(180) % 3 == 2) & (rollout < 9)
     >>> certificate = certify_forks(rollout, lowest, highest, unsafe, xi=0.1, delta=0.05)
-    >>> certificate.threshold, certificate.start, certificate.interventions
+    >>> certificate.threshold, certificate.start, certificate.acted
     (0.5, 0.0, 60)
 
     A row that is missing is an error:
@@ -303,4 +277,7 @@ def certify_forks(  # noqa: PLR0913
     pacbound.errors.InvalidValueError: Rollout 7 has no row for the thresholds from 5 on (1 such \
 rows): expected rows that cover its thresholds from 0 to 65537, each once.
     """
-    return certify_passed(CLAIM, locals())
+    of_groups = {"group_thresholds": group_thresholds, "small_groups": small_groups}
+    asked = {"xi": xi, "delta": delta, "start": start, "horizon": horizon, **of_groups}
+    columns = {"rollout": rollout, "lowest": lowest, "highest": highest, "unsafe": unsafe}
+    return certify(CLAIM, {**columns, "groups": groups}, asked, data, rows)

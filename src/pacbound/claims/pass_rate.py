@@ -6,22 +6,20 @@ holds or is refused. `threshold` records under which shield rollouts were driven
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from math import inf, isinf
 from typing import Any, Unpack
 
-from pacbound.claims.claim import Values, certify_passed
+from pacbound.claims.assumptions import SAMPLE
+from pacbound.claims.claim import Values, certify
 from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.documents import Json, encode_float
-from pacbound.fields import Field, Histogram
-from pacbound.figure import Figure
+from pacbound.documents import Json
 from pacbound.forms import DELTA, Ask, Number, Threshold, target_ask
 from pacbound.says import Side, exact
-from pacbound.tally.questions.passed import NOWHERE, PASSED
+from pacbound.tally.questions.passed import PASSED
 from pacbound.tally.row_options import RowOptions
 
 
@@ -76,24 +74,16 @@ class RateCertificate(ThresholdCertificate):
     Examples
     --------
     >>> certificate = certify_rate([True] * 580 + [False] * 20, target=0.95, delta=0.05)
-    >>> certificate.certified, certificate.passed, certificate.allowed
+    >>> certificate.certified, certificate.number("passed"), certificate.allowed
     (True, 580, 20)
     """
+
+    target: float
 
     @property
     def is_shield(self) -> bool:  # type: ignore[override]
         """Whether it is about rollouts under a shield of one threshold."""
         return self.values.get("threshold") is not None
-
-    @property
-    def target(self) -> float:
-        """The share of the rows that must pass. This is what is certified."""
-        return float(self.values["target"])
-
-    @property
-    def passed(self) -> int:
-        """How many of these rows passed."""
-        return self.number("passed")
 
     @property
     def threshold(self) -> float:
@@ -117,30 +107,20 @@ WORDS = ClaimWords(
     refusals={
         "none": "There are no rows, so nothing is known.",
         "too-few": "{trials} rows cannot certify {target}, even if all pass.",
-        **dict.fromkeys(
-            ("unavoidable", "hopeless"),
-            "{unavoidable} of {trials} rows did not pass; {allowed} are allowed.",
-        ),
+        "unavoidable": "{unavoidable} of {trials} rows did not pass; {allowed} are allowed.",
     },
 )
-MISSES = Rate("all", "failed", unavoidable_first=True)
 ROWS = ThresholdProcedure(
     "pass-rate/binomial/1",
-    (
-        "independent-rows",
-        "untouched-rows",
-        "asked-beforehand",
-        "rows-unseen",
-        "every-row-counts",
-        "missing-did-not-pass",
-    ),
-    rate=MISSES,
+    (*SAMPLE, "missing-did-not-pass"),
+    rate=Rate("all", "failed", unavoidable_first=True),
     words=WORDS,
     seen_as=("passed", "failed"),
 )
-DRIVEN = ThresholdProcedure(
-    "pass-rate/under-shield/1",
-    (
+DRIVEN = replace(
+    ROWS,
+    name="pass-rate/under-shield/1",
+    assumes=(
         "independent-rows",
         "rollouts-under-shield",
         "asked-beforehand",
@@ -149,10 +129,7 @@ DRIVEN = ThresholdProcedure(
         "only-this-threshold",
         "shield-latches",
     ),
-    ("threshold",),
-    rate=MISSES,
-    words=WORDS,
-    seen_as=("passed", "failed"),
+    asks=("threshold",),
 )
 
 
@@ -162,27 +139,6 @@ class RateClaim(ThresholdClaim[RateCertificate]):
     def as_asked(self, wishes: Values, question: Any) -> Any:
         """Under a shield a row is a rollout: a log with a row for each step is refused."""
         return question if wishes["threshold"] is None else replace(question, of_rollouts=True)
-
-    def counted_fields(self, question: Any) -> tuple[Field, ...]:
-        """How many rows passed and failed, in the one cell."""
-        form = Histogram(question.outcomes_of_a_row, NOWHERE, NOWHERE)
-        return (Field("counts", form, counted=True),)
-
-    def figures(self, certificate: RateCertificate) -> Iterable[Figure]:  # noqa: ARG002
-        """None: two numbers need no picture."""
-        return ()
-
-    def thresholds(self, certificate: RateCertificate) -> dict[str, Json]:
-        """The threshold that was driven, where one was."""
-        shield = certificate.is_shield
-        return {"threshold": encode_float(certificate.threshold)} if shield else {}
-
-
-PROCEDURES: dict[str, ThresholdProcedure] = {one.name: one for one in (ROWS, DRIVEN)}
-
-
-def _choose(asked: Any) -> str:
-    return (ROWS if asked["threshold"] is None else DRIVEN).name
 
 
 CLAIM = RateClaim(
@@ -202,8 +158,7 @@ CLAIM = RateClaim(
             shown="Threshold of the shield",
         ),
     ),
-    procedures=PROCEDURES,
-    choose=_choose,
+    procedures={one.name: one for one in (ROWS, DRIVEN)},
     curves=(),
     certificate=RateCertificate,
     applied=None,
@@ -270,4 +225,5 @@ def certify_rate(
     With probability at least 95 % over the draw of these rows, at least 95 % of all rows pass.
     On these rows: 20 of 600 did not pass (limit: 20).
     """
-    return certify_passed(CLAIM, locals())
+    asked = {"target": target, "delta": delta, "threshold": threshold}
+    return certify(CLAIM, {"passed": passed, "groups": groups}, asked, data, rows)

@@ -69,14 +69,6 @@ WORDS = replace(
     instead="Flag nothing.",
     group="{group}: from {threshold} on; {trials} of {rows} rows are flagged, {shown} of them "
     "positive.",
-    refusals={
-        "too-few": "{rows} rows cannot certify {target}, even if none of them is negative.",
-        "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of "
-        "{answered} rows are negative.",
-        "base": "{base} of all rows are negative: at that rate at least {left} of them must be "
-        "left out, whatever the scores.",
-    },
-    harmless="none of them is negative",
     hides_rare=False,
     numbers=(("Rows flagged", "all"), ("Positive among these", "rate")),
 )

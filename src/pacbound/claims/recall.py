@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Unpack
+from dataclasses import replace
+from typing import Any, Literal, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pacbound.claims.claim import certify_passed
+from pacbound.claims.claim import certify
 from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import FlagCertificate
@@ -17,9 +15,6 @@ from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, looks_ask, target_as
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
-
-Floats = NDArray[np.float64]
-
 
 WORDS = ClaimWords(
     about="{n} rows, {trials} of them positive",
@@ -40,8 +35,6 @@ WORDS = ClaimWords(
     },
     no_use={0.0: "Every score is at least 0: everything is flagged, so the claim is of no use."},
 )
-SEEN_AS = ("flagged", "missed")
-TRIALS = Rate("positive", "positive", "below")
 ASSUMES = (
     "independent-rows",
     "untouched-rows",
@@ -51,30 +44,14 @@ ASSUMES = (
     "compared-in-float64",
 )
 AT_LOOKS = tuple("looks-beforehand" if name == "stopped-by-outcome" else name for name in ASSUMES)
-
-
-class RecallCurve(NamedTuple):
-    """What was seen at each threshold, from the highest score down. No point of it is certified.
-
-    Attributes
-    ----------
-    thresholds : ndarray
-        The scores that rows have, on the grid of 2^-16.
-    recall : ndarray
-        The share of the positives whose score is at least that; NaN if there are none.
-    flagged : ndarray
-        The share of all rows whose score is at least that.
-
-    Examples
-    --------
-    >>> rows = [0.75, 0.5, 0.25], [True, False, True]
-    >>> certify_recall(*rows, target=0.5, delta=0.1).recall_curve().recall
-    array([0.5, 0.5, 1. ])
-    """
-
-    thresholds: Floats
-    recall: Floats
-    flagged: Floats
+FIXED = ThresholdProcedure(
+    "recall/binomial/1",
+    ASSUMES,
+    rate=Rate("positive", "positive"),
+    words=WORDS,
+    seen_as=("flagged", "missed"),
+)
+PLANNED = replace(FIXED, name="recall/planned-looks/1", assumes=AT_LOOKS, asks=("looks",))
 
 
 class RecallCertificate(FlagCertificate):
@@ -102,45 +79,14 @@ class RecallCertificate(FlagCertificate):
     --------
     >>> score = [0.9] * 295 + [0.2] * 5 + [0.1] * 700
     >>> certificate = certify_recall(score, [True] * 300 + [False] * 700, target=0.95, delta=0.01)
-    >>> round(certificate.threshold, 3), certificate.flag_rate
+    >>> round(certificate.threshold, 3), certificate.coverage
     (0.9, 0.295)
     >>> certificate.flags([0.5, 0.95])
     array([False,  True])
     """
 
-    @property
-    def target(self) -> float:
-        """The share of the positives that must be flagged. This is what is certified."""
-        return float(self.values["target"])
-
-    @property
-    def positives(self) -> int:
-        """The number of positives among the rows."""
-        return self.number("positive")
-
-    @property
-    def observed_recall(self) -> float | None:
-        """The share of these positives that is flagged; None if there are none. It is not
-        certified.
-        """
-        return self.share("positive")
-
-    @property
-    def flag_rate(self) -> float:
-        """The share of these rows that is flagged. It is not certified."""
-        return self.coverage
-
-    def recall_curve(self) -> RecallCurve:
-        """Recall and the share of flagged rows against the threshold, as seen in these rows. No
-        point of it is certified.
-
-        Returns
-        -------
-        RecallCurve
-            The thresholds from the highest score down, with recall and share at each.
-        """
-        thresholds, positive, rows = self.reached("positive", "all")
-        return RecallCurve(thresholds, positive, rows)
+    target: float
+    looks: tuple[int, ...] | None
 
 
 CLAIM = ThresholdClaim(
@@ -156,19 +102,7 @@ CLAIM = ThresholdClaim(
         THRESHOLDS,
         SMALL_GROUPS,
     ),
-    procedures={
-        "recall/binomial/1": ThresholdProcedure(
-            "recall/binomial/1", ASSUMES, rate=TRIALS, words=WORDS, seen_as=SEEN_AS
-        ),
-        "recall/planned-looks/1": ThresholdProcedure(
-            "recall/planned-looks/1",
-            AT_LOOKS,
-            ("looks",),
-            rate=TRIALS,
-            words=WORDS,
-            seen_as=SEEN_AS,
-        ),
-    },
+    procedures={one.name: one for one in (FIXED, PLANNED)},
     curves=((1, "positives flagged"), ("all", "rows flagged")),
     certificate=RecallCertificate,
     nothing=(
@@ -251,7 +185,7 @@ def certify_recall(  # noqa: PLR0913
     >>> positive = rng.random(20_000) < 0.02
     >>> score = np.where(positive, rng.beta(6, 2, size=20_000), rng.beta(1, 6, size=20_000))
     >>> certificate = certify_recall(score, positive, target=0.95, delta=0.01)
-    >>> print(f"flag from {certificate.threshold:.3f}: {certificate.flag_rate:.1%} of the rows")
+    >>> print(f"flag from {certificate.threshold:.3f}: {certificate.coverage:.1%} of the rows")
     flag from 0.392: 6.9% of the rows
 
     A look at the first 100 of at most 300 positives:
@@ -263,4 +197,7 @@ def certify_recall(  # noqa: PLR0913
     >>> print(f"look {early.look}: flag from {early.threshold:.3f}")
     look 1: flag from 0.262
     """
-    return certify_passed(CLAIM, locals())
+    of_groups = {"group_thresholds": group_thresholds, "small_groups": small_groups}
+    asked = {"target": target, "delta": delta, "looks": looks, **of_groups}
+    columns = {"score": score, "positive": positive, "groups": groups}
+    return certify(CLAIM, columns, asked, data, rows)

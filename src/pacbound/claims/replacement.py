@@ -131,10 +131,7 @@ class ReplacementCertificate(Certificate):
     (True, 2, 5)
     """
 
-    @property
-    def xi(self) -> float:
-        """The accuracy that may be lost."""
-        return float(self.values["xi"])
+    xi: float
 
     @property
     def models(self) -> tuple[str, ...]:

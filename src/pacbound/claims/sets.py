@@ -9,7 +9,8 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.claim import certify_passed
+from pacbound.claims.assumptions import SAMPLE
+from pacbound.claims.claim import certify
 from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import (
@@ -56,6 +57,8 @@ class SetsCertificate(ThresholdCertificate):
     >>> certificate.sets([[0.7, 0.3]])
     array([[ True, False]])
     """
+
+    xi: float
 
     def sets(self, probability: Any, groups: Any = None) -> NDArray[np.bool_]:
         """Which labels are in the set of each row.
@@ -128,14 +131,7 @@ CLAIM = ThresholdClaim(
     procedures={
         "sets/binomial/1": ThresholdProcedure(
             "sets/binomial/1",
-            (
-                "independent-rows",
-                "untouched-rows",
-                "asked-beforehand",
-                "rows-unseen",
-                "every-row-counts",
-                "same-type-in-use",
-            ),
+            (*SAMPLE, "same-type-in-use"),
             rate=Rate("all", "labelled", top=LABEL_SCORES.grid.n_cells - 1),
             words=ClaimWords(
                 about="{n} rows",
@@ -152,8 +148,6 @@ CLAIM = ThresholdClaim(
                     "none": "There are no rows, so nothing is known about their sets.",
                     "too-few": "{trials} rows cannot certify {xi}, even if no set misses a label.",
                     "unavoidable": "{unavoidable} of {trials} rows have no probability for their "
-                    "label, so every set misses it (limit: {allowed}).",
-                    "hopeless": "{unavoidable} of {trials} rows have no probability for their "
                     "label, so every set misses it (limit: {allowed}).",
                 },
                 no_use={
@@ -238,8 +232,11 @@ def certify_sets(
     >>> certificate.sets([[0.7, 0.2, 0.1, 0.0]])
     array([[ True,  True, False, False]])
     """
+    of_groups = {"group_thresholds": group_thresholds, "small_groups": small_groups}
     dtype = "float64" if data is not None else _dtype(probability)
-    return certify_passed(CLAIM, locals())
+    columns = {"probability": probability, "label": label, "groups": groups}
+    asked = {"xi": xi, "delta": delta, "dtype": dtype, **of_groups}
+    return certify(CLAIM, columns, asked, data, rows)
 
 
 def _dtype(probability: Any) -> str:

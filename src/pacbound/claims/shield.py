@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from pacbound.claims.claim import Told, Values, certify_passed
+from pacbound.claims.claim import Told, Values, certify
 from pacbound.claims.rates import Rate
 from pacbound.claims.task_record import about_task, common_task
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
@@ -78,7 +78,7 @@ class ShieldCertificate(FlagCertificate):
     --------
     >>> score, unsafe = [0.1] * 950 + [0.9] * 50, [False] * 950 + [True] * 50
     >>> certificate = certify_shield(score, unsafe, xi=0.02, delta=0.01)
-    >>> certificate.certified, round(certificate.threshold, 3), certificate.interventions
+    >>> certificate.certified, round(certificate.threshold, 3), certificate.acted
     (True, 0.9, 50)
 
     Thirty rollouts cannot show it, whatever they are:
@@ -90,44 +90,10 @@ class ShieldCertificate(FlagCertificate):
 
     is_shield = True
 
-    @property
-    def xi(self) -> float:
-        """The share of the rollouts that may be unsafe, or of the unsafe ones that are missed."""
-        return float(self.values["xi"])
-
-    @property
-    def rate(self) -> str:
-        """What misses are counted among: "all" rollouts, or "among-unsafe"."""
-        return str(self.values.get("rate", "all"))
-
-    @property
-    def start(self) -> float | None:
-        """The lowest threshold that the claim covers, where rollouts were forked: at a lower one
-        braking may fail more often. None where all lower thresholds keep the promise, too.
-        """
-        found = self.values.get("start")
-        return None if found is None else float(found)
-
-    @property
-    def horizon(self) -> int | None:
-        """The most steps of a rollout, if it was said."""
-        found = self.values["horizon"]
-        return None if found is None else int(found)
-
-    @property
-    def interventions(self) -> int:
-        """How many of these rollouts the shield would stop, at least: the danger of an unsafe one
-        is read up to where it is lost, and may reach the threshold after that. It was seen on these
-        rollouts, and is not certified.
-        """
-        return self.acted
-
-    @property
-    def observed_miss_rate(self) -> float:
-        """The share of these rollouts, or of the unsafe ones, as `rate` says, that is unsafe and
-        would not be stopped. It is not certified.
-        """
-        return self.observed_rate or 0.0
+    xi: float
+    rate: str
+    horizon: int | None
+    looks: tuple[int, ...] | None
 
 
 WORDS = ClaimWords(
@@ -174,17 +140,13 @@ AMONG_UNSAFE = replace(
     "missed",
     group="{group}: from {threshold} on; {events} of {trials} unsafe rollouts slip through.",
     refusals={
-        **WORDS.refusals,
+        "zero": WORDS.refusals["zero"],
         "none": "No rollout is unsafe, so nothing is known about the dangers of unsafe ones.",
         "too-few": "{trials} unsafe rollouts cannot certify {xi}, even if none is missed.",
-        **dict.fromkeys(
-            ("unavoidable", "hopeless"),
-            "{unavoidable} of {trials} unsafe rollouts are lost at the start; {allowed} are "
-            "allowed.",
-        ),
+        "unavoidable": "{unavoidable} of {trials} unsafe rollouts are lost at the start; {allowed} "
+        "are allowed.",
     },
 )
-MISSES = Rate("all", "unsafe", unavoidable_first=True)
 ASSUMES = (
     "rollouts-unseen",
     "independent-rollouts",
@@ -196,10 +158,34 @@ ASSUMES = (
 )
 
 
+ALL = ThresholdProcedure(
+    "shield/binomial/1",
+    ASSUMES,
+    rate=Rate("all", "unsafe", unavoidable_first=True),
+    words=WORDS,
+    seen_as=("safe", "unsafe"),
+    told_by="unsafe",
+)
+PLANNED = replace(
+    ALL,
+    name="shield/planned-looks/1",
+    assumes=("looks-at-rollouts", *ASSUMES[1:]),
+    asks=("looks",),
+)
+UNSAFE = ThresholdProcedure(
+    "shield/among-unsafe/1",
+    ASSUMES,
+    rate=Rate("unsafe", "unsafe"),
+    words=AMONG_UNSAFE,
+    not_watched="whether a rollout that the shield stopped would have been unsafe is not seen in "
+    "use. Monitor one of rate='all', or certify again on new rollouts without the shield",
+)
+
+
 def _choose(asked: Values) -> str:
     if asked["looks"] is not None:
-        return "shield/planned-looks/1"
-    return "shield/binomial/1" if asked["rate"] == "all" else "shield/among-unsafe/1"
+        return PLANNED.name
+    return (ALL if asked["rate"] == "all" else UNSAFE).name
 
 
 def _conflict(asked: Values) -> str | None:
@@ -247,34 +233,7 @@ CLAIM = ThresholdClaim(
         THRESHOLDS,
         SMALL_GROUPS,
     ),
-    procedures={
-        "shield/binomial/1": ThresholdProcedure(
-            "shield/binomial/1",
-            ASSUMES,
-            rate=MISSES,
-            words=WORDS,
-            seen_as=("safe", "unsafe"),
-            told_by="unsafe",
-        ),
-        "shield/planned-looks/1": ThresholdProcedure(
-            "shield/planned-looks/1",
-            ("looks-at-rollouts", *ASSUMES[1:]),
-            ("looks",),
-            rate=MISSES,
-            words=WORDS,
-            seen_as=("safe", "unsafe"),
-            told_by="unsafe",
-        ),
-        "shield/among-unsafe/1": ThresholdProcedure(
-            "shield/among-unsafe/1",
-            ASSUMES,
-            rate=Rate("unsafe", "unsafe", "below"),
-            words=AMONG_UNSAFE,
-            not_watched="whether a rollout that the shield stopped would have been unsafe is not "
-            "seen in use. Monitor one of rate='all', or certify again on new rollouts without the "
-            "shield",
-        ),
-    },
+    procedures={one.name: one for one in (ALL, PLANNED, UNSAFE)},
     choose=_choose,
     conflict=_conflict,
     of_files=told_by_task,
@@ -376,7 +335,7 @@ def certify_shield(  # noqa: PLR0913
     >>> certificate = certify_shield(score, unsafe, xi=0.02, delta=0.01)
     >>> print(f"brake at {certificate.threshold:.3f} and above")
     brake at 0.738 and above
-    >>> print(f"{certificate.interventions} of {certificate.n} rollouts stopped")
+    >>> print(f"{certificate.acted} of {certificate.n} rollouts stopped")
     85 of 2000 rollouts stopped
 
     A look after 1,000 of at most 4,000 rollouts; the next would be at 2,000:
@@ -395,4 +354,7 @@ def certify_shield(  # noqa: PLR0913
     >>> found.threshold == certificate.threshold
     True
     """
-    return certify_passed(CLAIM, locals())
+    of_groups = {"group_thresholds": group_thresholds, "small_groups": small_groups}
+    asked = {"xi": xi, "delta": delta, "rate": rate, "looks": looks, "horizon": horizon}
+    columns = {"score": score, "unsafe": unsafe, "groups": groups}
+    return certify(CLAIM, columns, {**asked, **of_groups}, data, rows)

@@ -125,10 +125,6 @@ class CellRanges(Form):
 _GRADES = (Field("counts", LevelCounts(TOP), counted=True),)
 
 
-def _nothing_told(_: Any) -> Told:
-    return Told()
-
-
 @dataclass(frozen=True, kw_only=True)
 class ThresholdClaim(Claim[C]):
     """A claim about a rate, declared.
@@ -146,7 +142,7 @@ class ThresholdClaim(Claim[C]):
         What of that does not go together, in a sentence, or None.
     misfit : callable or None
         What of the columns does not go together, or with what was asked for, or None.
-    of_files : callable
+    of_files : callable or None
         What files of rows say of themselves.
     applied : str or None
         The column that applying adds to rows; None where it cannot be applied to a table.
@@ -169,7 +165,7 @@ class ThresholdClaim(Claim[C]):
     choose: Callable[[Values], str] | None = None
     conflict: Callable[[Values], str | None] | None = None
     misfit: Callable[[Set[str], Values], str | None] | None = None
-    of_files: Callable[[Any], Told] = _nothing_told
+    of_files: Callable[[Any], Told] | None = None
     applied: str | None = "pac_flag"
     measured: Measured | None = None
     scored: bool = True
@@ -209,7 +205,7 @@ class ThresholdClaim(Claim[C]):
 
     def told(self, data: Any) -> Told:
         """What data says of itself, if it is files."""
-        return self.of_files(data)
+        return Told() if self.of_files is None else self.of_files(data)
 
     def _chosen(self, asked: Values, question: str, *, graded: bool = False) -> str:
         """The name of the procedure, for a tally of the question."""
@@ -260,7 +256,7 @@ class ThresholdClaim(Claim[C]):
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
         """What a table holds of the data."""
-        top = question.grid.n_cells - 1
+        top = question.grid.n_cells - 1 if self.scored else question.lowest_cell
         form = Histogram(question.outcomes_of_a_row, top, question.lowest_cell)
         return (Field("counts", form, counted=True),)
 
@@ -453,8 +449,11 @@ class ThresholdClaim(Claim[C]):
 
     def thresholds(self, certificate: C) -> dict[str, Json]:
         """The threshold, or that of each group; where these are the rule, the document has them."""
-        values, write = certificate.values, Threshold().write
-        if rate_of(certificate).reached:
+        made: Any = certificate
+        values, write = made.values, Threshold().write
+        if not self.scored and made.is_shield:
+            return {"threshold": write(made.threshold)}
+        if not self.scored or rate_of(made).reached:
             return {}
         common = values["scope"] == "top" or values["group_thresholds"] == "common"
         if common and not left_out(values):
@@ -472,10 +471,11 @@ class ThresholdClaim(Claim[C]):
 
     def figures(self, certificate: C) -> Iterable[Figure]:
         """The share of rows from each threshold on, for every table; or the rate among the rows
-        that reach one, as it falls.
+        that reach one, as it falls. None without a score: two numbers need no picture.
         """
+        tables = certificate.values["tables"] if self.scored else ()
         drawn = self._falling if rate_of(certificate).reached else self._by_threshold
-        return (drawn(certificate, table) for table in certificate.values["tables"])
+        return (drawn(certificate, table) for table in tables)
 
     def _by_threshold(self, certificate: Any, table: Values) -> Figure:
         name, rate = self.kind.replace("-", " ").capitalize(), rate_of(certificate)

@@ -4,7 +4,7 @@ All may use what was asked for by its name, {n}, {trials}, {events}, {allowed} a
 by the name of an outcome, the share of its rows from the threshold on, such as {positive}. {all} is
 that of all rows, {lost} how many rollouts were lost. Where the trials are the rows that reach the
 threshold, {shown} of them are what the claim asks for, a share {rate}; {each} is " of each group"
-where there are groups, and {as_graded} says by whom.
+where there are groups, {as_graded} says by whom, {asked} is the rate and {event} what goes wrong.
 """
 
 from __future__ import annotations
@@ -53,11 +53,13 @@ from pacbound.says import (
 
 _COUNTED = {"n", "rows", "trials", "events", "allowed", "threshold", "all", "lost"}
 _OF_SOME = {"look", "looks_planned", "shown", "rate", "each", "groups", "as_graded"}
-ALWAYS = _COUNTED | _OF_SOME
+ALWAYS = _COUNTED | _OF_SOME | {"asked", "event"}
 _ALWAYS_SAID = {
     UNEXPLAINED: "The counts in this file do not lead to a refusal: it was changed.",
     SLOW: "The counts do not support the claim. To compute why would take long.",
 }
+# Codes that are said as others where a claim has no sentence of its own for them.
+_SAID_AS = {"hopeless": "unavoidable"}
 IN_REFUSALS = frozenset(
     ["unavoidable", "needed", "nearest", "answered", "wrong", "base", "left", "lacks"]
 )
@@ -344,6 +346,8 @@ def quantities(
         "groups": count(len(tables)),
         "each": " of each group" if grouped else "",
         "as_graded": as_graded(certificate.graded),
+        "asked": asked[claim.asks[0].name],
+        "event": rate.events,
         "trials": count(trials),
         "events": count(int(events)),
         "shown": count(int(shown)),
@@ -407,7 +411,10 @@ def _refused(
 
 
 def _why(words: ClaimWords, refusal: Refusal, values: Mapping[str, Any]) -> str:
-    why = _ALWAYS_SAID.get(refusal.code) or words.refusals[refusal.code]
+    codes = (refusal.code, _SAID_AS.get(refusal.code, ""))
+    why = next(
+        said[code] for said in (_ALWAYS_SAID, words.refusals) for code in codes if code in said
+    )
     if not isinstance(refusal, NothingPassed) or refusal.code != "no-pass":
         return why
     too_many = refusal.errors > allowed_rate(values) * refusal.rows
