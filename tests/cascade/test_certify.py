@@ -419,7 +419,7 @@ def test_very_many_rows_in_every_cell_make_a_certificate_under_two_megabytes(
     assert (tmp_path / "c.json").stat().st_size < 2_000_000
     assert load_certificate(tmp_path / "c.json").verify()
     if models == 2:
-        assert len(certificate.walks[0]) == 2**16 + 1
+        assert len(certificate.tables[0].walks[0]) == 2**16 + 1
     with capsys.disabled():
         size = (tmp_path / "c.json").stat().st_size / 1e6
         print(  # noqa: RUF100, T201

@@ -85,8 +85,8 @@ def test_a_certified_cascade_of_two_models_that_never_exits_is_not_verified() ->
 
 def test_a_certified_cascade_of_three_models_that_never_exits_is_refused() -> None:
     certificate = certify_cascade(data=three_models(600), xi=0.1, delta=0.05)
-    with pytest.raises(CertificateError, match=r"\+inf: expected it only where"):
-        mended(certificate, lambda claim: claim["tables"][0].update(thresholds=["+inf", 0.5]))
+    forged = mended(certificate, lambda claim: claim["tables"][0].update(thresholds=["+inf", 0.5]))
+    assert not forged.verify()
 
 
 def test_nothing_runs_on_a_cascade_certificate_that_does_not_follow_from_its_counts(
@@ -177,7 +177,7 @@ def test_nobody_writes_into_the_arrays_of_a_certificate() -> None:
     calibration = calibrate([0.9, 0.2], [True, False], delta=0.1, n_bins=4)
     shield = certify_shield(np.linspace(0, 1, 500), np.arange(500) > 480, xi=0.05, delta=0.05)
     bins = vars(calibration.bins)
-    walks = [vars(walk) for walk in cascade().walks]
+    walks = [vars(walk) for walk in cascade().tables[0].walks]
     arrays = [*bins.values(), *(array for walk in walks for array in walk.values())]
     for array in (*arrays, *shield.histograms[0].values(), calibration.lower):
         with pytest.raises(ValueError, match="read-only"):

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.decisions import TOP, decided
 
+from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import (
     Asked,
     GroupCounts,
@@ -155,3 +156,16 @@ def test_a_group_without_rows_is_to_blame_and_named_with_the_rows_it_would_take(
     assert why.needed is not None
     assert why.needed > 5
     assert found[0].refusal is None
+
+
+@pytest.mark.parametrize("exits", [1, 2])
+def test_a_walk_that_leaves_out_its_first_steps_is_not_decided(exits: int) -> None:
+    """Else those that fail could be left out of a certificate."""
+    (group,) = groups_of(3, exits, sizes=(400,))
+    asked = Asked(0.3, 0.2, tuple(float(cost) for cost in range(1, exits + 2)))
+    later = tuple(walk.take(slice(walk.changes()[1], None)) for walk in group.walks)
+    with pytest.raises(InvalidValueError, match="does not begin with the first step"):
+        decide([GroupCounts(group.n, later)], asked)
+    back = tuple(walk.take(slice(None, None, -1)) for walk in group.walks)
+    with pytest.raises(InvalidValueError, match="not those of its declared path"):
+        decide([GroupCounts(group.n, back)], asked)

@@ -416,8 +416,10 @@ def _walk_down(
     """Each path, down to the first failure of any group."""
 
     def steps_passed(path: Path, walk: JointWalk, test: Test) -> int:
-        step = first_failure(walk, test)
-        return int(path.places(walk)[step]) if step < len(walk) else path.cells.shape[1]
+        places, step = path.places(walk), first_failure(walk, test)
+        if places[0] > 0:
+            raise InvalidValueError("A walk does not begin with the first step of its path.")
+        return int(places[step]) if step < len(walk) else path.cells.shape[1]
 
     # Group by group: what a test computes once for a number of rows is kept for the next path.
     passed = np.array(

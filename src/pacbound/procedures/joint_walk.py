@@ -110,7 +110,8 @@ class Path:
         if self.falling:
             found = np.searchsorted(self._fall, -walk.cells.sum(axis=0))
         there = np.minimum(found, self.cells.shape[1] - 1)
-        if (self.cells[:, there] != walk.cells).any() or there[-1] != found[-1]:
+        declared = there[-1] == found[-1] and (self.cells[:, there] == walk.cells).all()
+        if not declared or (np.diff(there) < 0).any():
             raise InvalidValueError("The thresholds of a walk are not those of its declared path.")
         return np.asarray(there)
 

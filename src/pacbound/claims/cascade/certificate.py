@@ -385,33 +385,6 @@ class CascadeCertificate(Certificate):
         return self.thresholds
 
     @property
-    def only(self) -> CascadeGroup:
-        """What is claimed about all rows; for groups an error, since each has its own."""
-        if self.scope != "top":
-            raise InvalidTypeError(
-                "This certificate is about groups: look at certificate.groups, or certify without "
-                "groups."
-            )
-        return self.tables[0]
-
-    @property
-    def cells(self) -> tuple[int, ...] | None:
-        """The thresholds on their grid; None if there are none. Not for groups."""
-        return self.only.cells
-
-    @property
-    def chosen(self) -> int:
-        """Which of the walks has these thresholds. Not for groups."""
-        return self.only.chosen
-
-    @property
-    def walks(self) -> tuple[JointWalk, ...]:
-        """The counts that the decision follows from, wherever they change as the thresholds fall.
-        Not for groups.
-        """
-        return self.only.walks
-
-    @property
     def exit_counts(self) -> NDArray[np.int64]:
         """How many of all rows left at each exit; not certified."""
         return self._seen("exits")
@@ -457,7 +430,12 @@ class CascadeCertificate(Certificate):
         """What more labels of the same rows could lead to at best; not certified. The certificate's
         own thresholds if no label is missing where it matters. Of groups, each has its own.
         """
-        return self.only.best_possible
+        if self.scope != "top":
+            raise InvalidTypeError(
+                "This certificate is about groups: look at certificate.groups, or certify without "
+                "groups."
+            )
+        return self.tables[0].best_possible
 
     @property
     def settled(self) -> bool:

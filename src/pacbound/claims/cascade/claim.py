@@ -113,11 +113,6 @@ def _differ(shared: str | None) -> tuple[str, ...]:
     return _assumes(shared, ("differ-beforehand",), "answers-that-differ")
 
 
-_WITHOUT_LABELS: Final[Json] = {
-    "properties": {"labels": {"type": "object", "properties": {"labelled": {"const": 0}}}}
-}
-
-
 class CascadeClaim(Claim[CascadeCertificate]):
     """A cascade loses at most xi accuracy against its slow model, or few of its answers differ, in
     every group if there are groups.
@@ -163,29 +158,6 @@ class CascadeClaim(Claim[CascadeCertificate]):
         DECLARED: Procedure(DECLARED, (*_assumes(None, _COMPLETE), "declared-by-a-fold")),
     }
     may_assume = (BY_COINS, *_COMPLETE, *(one for shared in _EXITS for one in _differ(shared)))
-
-    def schema(self) -> dict[str, Json]:
-        """The JSON schema of its documents: procedures with the same fields share one."""
-        shapes: list[tuple[dict[str, Any], list[str]]] = []
-        for procedure in self.procedures.values():
-            shape: Any = self.fields(procedure).schema()
-            shape["properties"].pop("procedure")
-            names = next((names for kept, names in shapes if kept == shape), None)
-            if names is None:
-                shapes.append((shape, [procedure.name]))
-            else:
-                names.append(procedure.name)
-        return {
-            "anyOf": [
-                {
-                    **shape,
-                    "properties": {**shape["properties"], "procedure": {"enum": names}},
-                    "if": {"properties": {"claim": {"const": "differ"}}},
-                    "then": {"properties": {"tables": {"items": _WITHOUT_LABELS}}},
-                }
-                for shape, names in shapes
-            ]
-        }
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if labels are passed for the claim that answers differ."""
@@ -277,8 +249,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
             raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
         if wishes["costs"] is not None:
             checked_costs(wishes["costs"], exits + 1)
-        wrong = _graded_conflict(tally, wishes) or _small_conflict(tally, wishes)
-        wrong = wrong or _conflict(tally, wishes)
+        wrong = _conflict(tally, wishes)
         if wrong is not None:
             raise InvalidValueError(wrong)
         return exits
@@ -526,18 +497,6 @@ class CascadeClaim(Claim[CascadeCertificate]):
         return found
 
 
-def _graded_conflict(tally: Tally, wishes: Values) -> str | None:
-    """Which option cannot be combined with graded answers, in a sentence."""
-    if tally.graded is None:
-        return None
-    if wishes["claim"] == "differ":
-        return (
-            "claim='differ' is about answers that differ, whatever their quality: leave quality "
-            "out, or claim the loss (claim='loss')."
-        )
-    return None
-
-
 def _small(
     names: Sequence[Any], tables: Sequence[Tally], exits: int, wishes: Values
 ) -> dict[str, int]:
@@ -553,43 +512,38 @@ def _small(
     return found if len(found) < len(names) else {}
 
 
-def _small_conflict(tally: Tally, wishes: Values) -> str | None:
-    """Why small groups cannot be left out here, in a sentence."""
-    if wishes["small_groups"] == "leave-out" and tally.scope == "overlapping-groups":
+def _conflict(tally: Tally, wishes: Values) -> str | None:
+    """Which option cannot be combined with the tally, in a sentence."""
+    shared, overlap = wishes["group_thresholds"], tally.scope == "overlapping-groups"
+    if tally.graded is not None and wishes["claim"] == "differ":
+        return (
+            "claim='differ' is about answers that differ, whatever their quality: leave quality "
+            "out, or claim the loss (claim='loss')."
+        )
+    if wishes["small_groups"] == "leave-out" and overlap:
         return (
             "small_groups='leave-out' needs groups that do not overlap: how many rows one has says "
             "something about the rows of another. Pass one group per row."
         )
-    if (
-        wishes["small_groups"] == "leave-out"
-        and tally.scope == "groups"
-        and tally.drawn is not None
-        and tally.drawn.apart
-    ):
+    apart = tally.scope == "groups" and tally.drawn is not None and tally.drawn.apart
+    if wishes["small_groups"] == "leave-out" and apart:
         return (
             "small_groups='leave-out' cannot be combined with clusters that give a row to each of "
             "their groups: how many rows one group has says something about the rows of another. "
             "Declare cluster_bound, the most rows that a cluster can have."
         )
-    return small_groups_conflict(wishes, tally.scope, "group_thresholds")
-
-
-def _conflict(tally: Tally, wishes: Values) -> str | None:
-    """Which option cannot be combined with the tally, in a sentence."""
-    shared = wishes["group_thresholds"]
-    if tally.scope == "top":
-        if shared is not None:
-            return (
-                f"group_thresholds={shared!r} is about groups, and there are none: pass groups, or "
-                "leave it out."
-            )
-        return None
-    if shared == "own" and tally.scope == "overlapping-groups":
+    small = small_groups_conflict(wishes, tally.scope, "group_thresholds")
+    if small is None and tally.scope == "top" and shared is not None:
+        return (
+            f"group_thresholds={shared!r} is about groups, and there are none: pass groups, or "
+            "leave it out."
+        )
+    if small is None and shared == "own" and overlap:
         return (
             "group_thresholds='own' needs groups that do not overlap, since a row could have "
             "several thresholds: pass one group per row, or use group_thresholds='common'."
         )
-    return too_many_groups(tally)
+    return small or too_many_groups(tally)
 
 
 def _tables(tally: Tally, exits: int) -> list[Tally]:
