@@ -79,6 +79,8 @@ from pacbound.watch import DifferenceWatch
 EXACT_WORK: Final = 0.1
 # Chances to pass are computed exactly up to so many rows.
 MOST_EXACT: Final = 200_000
+# Plans begin here, or where rows without a loss pass: a model that gains much passes on few.
+_FEWEST: Final = 50
 
 # The cells of a difference on one step.
 _ONE_STEP: Final = 6
@@ -854,7 +856,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             larger=False,
             asked="xi",
             certify=self._sample,
-            least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
+            least=lambda _, xi, delta: min(_FEWEST, labels_needed_by_walk(xi, delta=delta)),
             labels=_differing,
             silent=_silent,
             chances=_chances,

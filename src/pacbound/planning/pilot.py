@@ -10,7 +10,7 @@ sample guarantees anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf, log10
 from typing import Any
 
@@ -44,6 +44,9 @@ _REACH = 20_000
 
 # How often the gap between two sizes is halved to find the one that is needed.
 _HALVINGS = 4
+
+# If no sizes are given and the rates of the pilot would do, sizes are doubled up to so many rows.
+_FARTHEST = 200_000
 
 _COST = Number("the cost of a label", 0.0, inf, "[)")
 _POWER = Number("the chance of success", 0.0, 1.0)
@@ -119,7 +122,9 @@ def plan_from_pilot(  # noqa: PLR0913
     -------
     PilotPlan
         A point for each size, and the smallest that is enough; `needed` is None if the largest is
-        not. `summary()` says it in words.
+        not. `summary()` says it in words. Of a replacement without a goal it is enough for half of
+        the rates that the pilot allows, or for the pilot's own, and `allows` says for how many rows
+        a tenth and nine tenths of them are.
 
     Raises
     ------
@@ -168,6 +173,9 @@ def plan_from_pilot(  # noqa: PLR0913
     for rows in chosen:
         points.append(planner.point(rows))
         tell(len(points) / (len(chosen) + _HALVINGS))
+    if sizes is None and points[-1].reached < planner.power and planner.would_do(_FARTHEST):
+        while points[-1].reached < planner.power:
+            points.append(planner.point(min(2 * points[-1].rows, _FARTHEST)))
     needed = planner.needed(points)
     tell(1.0)
     return PilotPlan(
@@ -185,6 +193,7 @@ def plan_from_pilot(  # noqa: PLR0913
         draws=len(planner.seeds),
         points=tuple(points),
         needed=needed,
+        allows=planner.allows(),
     )
 
 
@@ -208,6 +217,8 @@ class _Planner:
     label_cost: float | None
     power: float
     seeds: NDArray[np.int64]
+    # The chances of the redrawn pilots, and of the pilot itself, at each size.
+    exact: dict[int, Any] = field(default_factory=dict)
 
     def point(self, rows: int) -> PlanPoint:
         """What samples of so many rows come to."""
@@ -216,15 +227,18 @@ class _Planner:
         labels = float(np.mean([_labels(self.measure, tally) for tally in drawn]))
         values = np.array([sample.value for sample in samples])
         certified = np.array([sample.certified for sample in samples])
-        # A chance in place of one draw: what is left to luck is the pilot alone.
+        reached = float((certified * self._meets(values)).mean())
+        # A chance in place of one draw: what is left to luck is the pilot alone, and not its worst.
         exact = self._chances(rows)
-        certified = certified if exact is None else exact
+        if exact is not None:
+            self.exact[rows], certified = exact, exact[:-1]
+            reached = max(_quantile(certified, 0.5), float(exact[-1]))
         return PlanPoint(
             rows=rows,
             labels=labels,
             cost=None if self.label_cost is None else labels * self.label_cost,
             certified=float(certified.mean()),
-            reached=float((certified * self._meets(values)).mean()),
+            reached=reached,
             value=float(values.mean()),
             low=_quantile(values, 0.1),
             high=_quantile(values, 0.9),
@@ -236,14 +250,34 @@ class _Planner:
         )
 
     def _chances(self, rows: int) -> Any:
-        """The chance to certify so many rows from each pilot that is drawn anew; None where only
-        samples show it.
+        """The chance to certify so many rows from each pilot that is drawn anew, and from the pilot
+        as it is; None where only samples show it.
         """
         if self.goal is not None or self.pilot.drawn is not None:
             return None
         redrawn = [_redrawn(self.pilot.counts, np.random.default_rng(seed)) for seed in self.seeds]
         laws = [replace(self.pilot, counts=counts) for counts in redrawn]
-        return self.measure.chances(laws, rows, self.rate, self.delta)
+        return self.measure.chances([*laws, self.pilot], rows, self.rate, self.delta)
+
+    def would_do(self, rows: int) -> bool:
+        """Whether so many rows are enough at the rates of the pilot itself, if that is known."""
+        if self.goal is not None or self.pilot.drawn is not None:
+            return False
+        exact = self.measure.chances([self.pilot], rows, self.rate, self.delta)
+        return exact is not None and bool(exact[0] >= self.power)
+
+    def allows(self) -> tuple[int | None, int | None] | None:
+        """How many rows are enough for a tenth of the redrawn pilots, and for nine tenths; None for
+        more than were tried, or where only samples show it.
+        """
+        if not self.exact:
+            return None
+        sizes = sorted(self.exact)
+        chances = np.array([self.exact[rows][:-1] for rows in sizes])
+        needed = np.array([_crossing(sizes, each, self.power) for each in chances.T])
+        found = _quantile(needed, 0.1), _quantile(needed, 0.9)
+        low, high = (_rounded(rows) if rows < inf else None for rows in found)
+        return low, high
 
     def needed(self, points: list[PlanPoint]) -> PlanPoint | None:
         """The smallest size found from which on all that were tried are enough."""
@@ -296,6 +330,20 @@ class _Planner:
             sources=frozenset(),
             drawn=drawn,
         )
+
+
+def _crossing(sizes: list[int], chances: NDArray[np.float64], power: float) -> float:
+    """Where chances begin to be at least `power`, by a line between the logarithms of two sizes;
+    infinite if the last is not.
+    """
+    short = np.flatnonzero(chances < power)
+    last = int(short[-1]) if short.size else -1
+    if last + 1 == len(sizes):
+        return inf
+    if last < 0:
+        return float(sizes[0])
+    share = (power - chances[last]) / (chances[last + 1] - chances[last])
+    return float(sizes[last] * (sizes[last + 1] / sizes[last]) ** share)
 
 
 def _is_clustered(pilot: Tally) -> bool:

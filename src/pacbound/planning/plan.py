@@ -26,7 +26,9 @@ class PlanPoint:
     certified : float
         The share of the samples that were certified, not refused.
     reached : float
-        The share that was certified and met the goal, if there is one.
+        The share that was certified and met the goal, if there is one. Of a replacement without a
+        goal the median chance to be certified over what the pilot allows, or that at its own rates
+        if it is larger.
     value : float
         The measure, on average: the exit rate of a cascade (0 if refused), the mean width of
         intervals, the share of rollouts that the shield stops (1 if refused).
@@ -96,6 +98,9 @@ class PilotPlan:
         is nothing to be reached: a calibration without a goal.
     target : float or None
         For a recall: the share of the positives that must be flagged.
+    allows : tuple or None
+        For a replacement without a goal: how many rows are enough for a tenth of the rates that the
+        pilot allows, and for nine tenths; None for more than were tried.
 
     Examples
     --------
@@ -125,6 +130,7 @@ class PilotPlan:
     points: tuple[PlanPoint, ...]
     needed: PlanPoint | None
     target: float | None = None
+    allows: tuple[int | None, int | None] | None = None
 
     @property
     def aims(self) -> bool:
@@ -197,9 +203,14 @@ class PilotPlan:
         labels = f"about {self.needed.labels:,.0f} of them with a label"
         if self.unit == "clusters":
             labels = f"with about {self.needed.labels:,.0f} labels"
+        enough = f"About {self.needed.rows:,} {self.unit} are enough, {labels}{cost}: "
+        if self.allows is None:
+            return f"{enough}of the draws, at least {self.power:.0%} {self._wanted()}."
+        low, high = (f"{rows:,}" if rows else "more than were tried" for rows in self.allows)
         return (
-            f"About {self.needed.rows:,} {self.unit} are enough, {labels}{cost}: of the draws, at "
-            f"least {self.power:.0%} {self._wanted()}."
+            f"{enough}at the rates of the pilot, at least {self.power:.0%} {self._wanted()}. It is "
+            f"a median: for a tenth of the rates that such a pilot allows {low} {self.unit} are "
+            f"enough, for nine tenths {high}."
         )
 
     def _notes(self) -> Iterator[str]:
