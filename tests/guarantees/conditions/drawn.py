@@ -97,6 +97,7 @@ OF_ANOTHER_LAW: list[tuple[str, str, Claims, float]] = [
     ("every-driven-rollout-counts", "lost rollouts, a third", kinds.driven, 0.4),
     ("one-simulated-backup", "brakes are better in the simulator", kinds.shield, 0.3),
     ("same-labels-given-inputs", "labels are harder in use", partial(_weighted, kinds.sets), 0.3),
+    ("graded-on-levels", "a judge that knows what is at stake is kind", kinds.graded, 0.3),
     ("fork-is-shielded-rollout", "forks begin a step too early", kinds.forks, 0.3),
 ]
 for condition, what, claims, rate in OF_ANOTHER_LAW:

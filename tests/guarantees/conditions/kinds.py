@@ -142,6 +142,13 @@ def calibration(trials: int, count: int, **rows: Any) -> bool:
     return bool(table.lower[-1] > 1 - XI - 1e-9)
 
 
+def graded(trials: int, count: int) -> bool:
+    """Events are answers of the worst grade, and the others of the best."""
+    quality = (~events(trials, count)).astype(float)
+    made = calibrate(np.full(trials, HIGH), quality=quality, delta=DELTA, n_bins=1, side="lower")
+    return bool(made.bins.lower[-1] > 1 - XI - 1e-9)
+
+
 @cache
 def loss_or_differ(lost: int, gained: int, rows: int, *, labels: bool, xi: float) -> bool:
     """Whether a cascade makes a false claim if the fast model gains at HIGH and loses at LOW: that
