@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from pacbound.claims.assumptions import CONDITIONS, MEANINGS
+from pacbound.exact_verifier import CONDITIONS, MEANINGS
 
 RESULTS = Path("experiments/results")
 ASSUMPTIONS = "<!-- assumptions -->"

@@ -17,9 +17,9 @@ from typing import Any
 
 from pacbound.atomic_files import as_path, atomic_file
 from pacbound.errors import CertificateError
+from pacbound.exact_verifier import DEEPEST, strict
 
 LARGEST_FILE = 32 * 2**20
-DEEPEST_NESTING = 32
 _CHUNK = 2**20
 # Larger integers are not exact in float64, which other programs read JSON numbers into.
 LARGEST_INTEGER = 2**53
@@ -209,19 +209,10 @@ def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> 
     except UnicodeDecodeError:
         raise CertificateError(f"{name} is not text, so it is not {what}: expected JSON.") from None
     try:
-        document = json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_int=_bounded_int,
-            parse_float=_finite_float,
-        )
-        _require_shallow(document)
-        # Half a character is no text: it can be escaped, and not be written.
-        json.dumps(document, ensure_ascii=False).encode("utf-8")
+        document = strict(text)
     except RecursionError:
         raise CertificateError(
-            f"{name} is nested more than {DEEPEST_NESTING} deep, so it is not {what}."
+            f"{name} is nested more than {DEEPEST} deep, so it is not {what}."
         ) from None
     except ValueError as error:
         raise CertificateError(
@@ -261,49 +252,6 @@ def _mapping_differences(
     for key in sorted(stored.keys() & expected.keys()):
         lines += differences(stored[key], expected[key], f"{where}.{key}".lstrip("."))
     return lines
-
-
-def _require_shallow(document: Json) -> None:
-    layer: list[Json] = [[document]]
-    for _ in range(DEEPEST_NESTING + 1):
-        layer = [
-            item
-            for value in layer
-            for item in (value.values() if isinstance(value, dict) else value)
-            if isinstance(item, (dict, list))
-        ]
-    if layer:
-        raise RecursionError
-
-
-def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    result: dict[str, Json] = {}
-    for key, value in pairs:
-        if key in result:
-            raise ValueError(f"the key {key[:60]!r} stands there twice")
-        result[key] = value
-    return result
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not strict JSON")
-
-
-def _bounded_int(digits: str) -> int:
-    if len(digits) > 20:
-        raise ValueError(f"the number {digits[:20]}… is out of range")
-    if digits == "-0":
-        raise ValueError("-0 is not written here: 0 has no sign")
-    return int(digits)
-
-
-def _finite_float(digits: str) -> float:
-    value = float(digits)
-    if abs(value) > sys.float_info.max:
-        raise ValueError(f"the number {digits[:20]} is out of range")
-    if value == 0 and digits.startswith("-"):
-        raise ValueError("-0 is not written here: 0 has no sign")
-    return value
 
 
 class Reader:

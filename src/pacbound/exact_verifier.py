@@ -66,32 +66,11 @@ def require(ok: bool, place: str, message: str) -> None:  # noqa: FBT001
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """Strict JSON: no key twice, no NaN, no number out of range, no half characters, no deep
-    nesting.
-    """
+    """The object in a file of strict JSON."""
     if len(data) > LARGEST_FILE:
         raise UnreadableError("larger than 32 MB")
     try:
-        text = data.decode("utf-8")
-        document = json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_refused,
-            parse_int=_integer,
-            parse_float=_real,
-        )
-        inside: list[Any] = [[document]]
-        for _ in range(DEEPEST + 1):
-            inside = [
-                value
-                for part in inside
-                for value in (part.values() if type(part) is dict else part)
-                if type(value) in (dict, list)
-            ]
-        if inside:
-            raise RecursionError(f"nested more than {DEEPEST} deep")
-        # Half a character is no text, and cannot be written.
-        json.dumps(document, ensure_ascii=False).encode("utf-8")
+        document = strict(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"not strict JSON: {error}") from None
     if type(document) is not dict:
@@ -99,10 +78,38 @@ def parse(data: bytes) -> dict[str, Any]:
     return document
 
 
+def strict(text: str) -> Any:
+    """JSON with no key twice, no NaN, no number out of range, no half characters, no deep
+    nesting.
+    """
+    document = json.loads(
+        text,
+        object_pairs_hook=_unique,
+        parse_constant=_refused,
+        parse_int=_integer,
+        parse_float=_real,
+    )
+    inside: list[Any] = [[document]]
+    for _ in range(DEEPEST + 1):
+        inside = [
+            value
+            for part in inside
+            for value in (part.values() if type(part) is dict else part)
+            if type(value) in (dict, list)
+        ]
+    if inside:
+        raise RecursionError(f"nested more than {DEEPEST} deep")
+    # Half a character is no text, and cannot be written.
+    json.dumps(document, ensure_ascii=False).encode("utf-8")
+    return document
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands there twice")
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key[:60]!r} stands there twice")
+        found[key] = value
     return found
 
 
@@ -114,7 +121,7 @@ def _integer(digits: str) -> int:
     if len(digits) > 20:
         raise ValueError(f"the number {digits[:20]}… is out of range")
     if digits == "-0":
-        raise ValueError("-0 is not written here")
+        raise ValueError("-0 is not written here: 0 has no sign")
     return int(digits)
 
 
@@ -2968,8 +2975,14 @@ NUMBERED_IDS = {*WITH_GROUPS, *WITH_GROUPS.values(), "rollouts-unseen"}
 _ABOUT_ROWS = ("independent-rows", "independent-rollouts")
 
 
-# What the names stand for, in the sentences of the package: conditions, and what a claim means.
-CONDITIONS = """\
+def _sentences(text: str) -> dict[str, str]:
+    """The sentence of each name."""
+    return dict(line.split(": ", 1) for line in text.replace("\n ", "").splitlines())
+
+
+# What the names stand for. Conditions restrict what somebody may do: delta holds for whoever does
+# all that they allow. Meanings say no more than what a claim is about.
+CONDITIONS = _sentences("""\
 independent-rows: The rows are independent draws from the data the model will meet in use.
 independent-rows-weighted: The rows are independent draws from one distribution, and the weights
   turn it into that of the data the model will meet in use.
@@ -3079,8 +3092,8 @@ all-of-each-claim: What each claim assumes holds, for each of them: a rule that 
   rows saw no more of them than every claim allows.
 claims-and-shares-beforehand: Which claims are made, and their shares of delta, were fixed before
   the data were looked at.
-"""
-MEANINGS = """\
+""")
+MEANINGS = _sentences("""\
 labels-may-be-missing: Labels may be missing in any row and for any reason; each that is missing
   where the answer differs from the slow model's counts as a loss.
 unknown-counts-against-new: Labels and answers may be missing in any row and for any reason; what is
@@ -3125,7 +3138,7 @@ claim-per-cluster-with-trials: One row of the kind that the claim counts (of a r
 claim-per-trial-of-cluster-and-group: One row of the kind that the claim counts was drawn from each
   cluster for each group in which it has any, so in each group the claim is about a random such row
   of a random cluster that has one there.
-"""
+""")
 
 
 def _require_ids(claim: Part) -> None:
@@ -3473,11 +3486,10 @@ def told_names(claim: dict[str, Any]) -> dict[str, list[str]]:
     """What is assumed and what the words mean, in sentences; those of a bundle's claims, too."""
     claims = [claim, *claim.get("claims", {}).values()]
     names = list(dict.fromkeys(name for one in claims for name in one["assumes"]))
-    told = {}
-    for key, texts in {"assumed": CONDITIONS, "means": MEANINGS}.items():
-        sentences = dict(line.split(": ", 1) for line in texts.replace("\n ", "").splitlines())
-        told[key] = [sentences[name] for name in names if name in sentences]
-    return told
+    return {
+        key: [sentences[name] for name in names if name in sentences]
+        for key, sentences in {"assumed": CONDITIONS, "means": MEANINGS}.items()
+    }
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,14 +13,9 @@ from tests.certificate.conftest import MAKERS, made
 
 from pacbound import calibrate, certify_abstention, certify_rate, certify_recall, certify_shield
 from pacbound.claims import KINDS, claim_of
-from pacbound.claims.assumptions import (
-    ASSUMED,
-    CONDITIONS,
-    MEANINGS,
-    assumed_of_drawn,
-    assumed_of_groups,
-)
+from pacbound.claims.assumptions import ASSUMED, assumed_of_drawn, assumed_of_groups
 from pacbound.claims.certificate import Certificate
+from pacbound.exact_verifier import CONDITIONS, MEANINGS
 from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import Scope
 

@@ -19,7 +19,6 @@ from tests.products import standing_for
 
 from pacbound import calibrate, exact_verifier, load_certificate
 from pacbound.claims import KINDS, claim_of
-from pacbound.claims.assumptions import CONDITIONS, MEANINGS
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import check_document, check_file
@@ -70,15 +69,6 @@ def test_a_frozen_certificate_is_valid(path: Path) -> None:
     assert (code, found.get("wrong")) == (0, [])
     assert found["checked"]
     assert found["trusted"]
-
-
-def test_what_is_assumed_is_said_in_the_sentences_of_the_package() -> None:
-    for texts, sentences in [
-        (exact_verifier.CONDITIONS, CONDITIONS),
-        (exact_verifier.MEANINGS, MEANINGS),
-    ]:
-        lines = texts.replace("\n ", "").splitlines()
-        assert dict(line.split(": ", 1) for line in lines) == sentences
 
 
 def test_it_says_what_is_claimed_and_assumed_of_what_is_valid_alone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.guarantees.conditions.pairs import PAIRS, Pair
 from tests.guarantees.conditions.stopping import Rows, false_at_best
 
-from pacbound.claims.assumptions import CONDITIONS
+from pacbound.exact_verifier import CONDITIONS
 
 for module in sorted((Path(__file__).parent / "conditions").glob("*.py")):
     import_module(f"tests.guarantees.conditions.{module.stem}")

@@ -22,16 +22,11 @@ from pacbound import documents
 from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
-from pacbound.claims.assumptions import (
-    CONDITIONS,
-    MEANINGS,
-    described_draw,
-    described_grading,
-    described_seed,
-)
+from pacbound.claims.assumptions import described_draw, described_grading, described_seed
 from pacbound.claims.provenance import Provenance, about_texts, sample_name, without_fingerprint
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
+from pacbound.exact_verifier import CONDITIONS, MEANINGS
 from pacbound.fields import Fields, Values
 from pacbound.figure import Figure
 from pacbound.says import Says
