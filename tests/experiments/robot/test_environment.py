@@ -15,13 +15,14 @@ from gymnasium.utils.env_checker import check_env
 
 from experiments.robot import IndoorNavigation, Obstacle, Room
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 AHEAD = np.array([1, 0], dtype=np.float32)
 
 WANDERING = """
 from tests.experiments.robot.test_environment import wandering
 
-pytestmark = pytest.mark.long
 print(wandering(5), wandering(6))
 """
 
