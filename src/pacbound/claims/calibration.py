@@ -25,7 +25,7 @@ from pacbound.claims.claim import (
     Claim,
     Procedure,
     Values,
-    certify_passed,
+    certify,
     interval_work,
     sealed,
 )
@@ -544,7 +544,17 @@ def calibrate(  # noqa: PLR0913
     >>> bool((same.bins.lower == certificate.bins.lower).all())
     True
     """
-    return certify_passed(CLAIM, locals())
+    columns = {
+        "confidence": confidence,
+        "correct": correct,
+        "prediction": prediction,
+        "label": label,
+        "quality": quality,
+        "groups": groups,
+    }
+    bins = {"n_bins": n_bins, "edges": edges}
+    asked = {"delta": delta, **bins, "correction": correction, "side": side}
+    return certify(CLAIM, columns, asked, data, rows)
 
 
 def _require_same_bins(tally: Tally, n_bins: int | None, edges: Any) -> None:

@@ -431,17 +431,6 @@ def certify(
     return made if about is None and sample is None else made.with_about(about, sample=sample)
 
 
-def certify_passed(claim: Claim[C], passed: Mapping[str, Any]) -> C:
-    """`certify` with the parameters of a verb, by their names: what the claim asks for, `data`,
-    `rows`, and columns. The parameters of every verb are those that its claim declares.
-    """
-    asked = {ask.name: passed[ask.name] for ask in claim.asks if ask.name in passed}
-    columns = {
-        name: value for name, value in passed.items() if name not in {*asked, "data", "rows"}
-    }
-    return certify(claim, columns, asked, passed["data"], passed["rows"])
-
-
 def wrong_draw(procedure: Procedure, drawn: Drawn | None) -> str | None:
     """Why a claim says nothing about rows that clusters were drawn among; None if it does."""
     of = {} if drawn is None else dict(drawn.among)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, certify_passed
+from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, certify
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
@@ -1086,4 +1086,7 @@ def certify_replacement(  # noqa: PLR0913
     """
     if isinstance(rows.get("where"), Mapping):
         rows["where"] = ",".join(f"{column}={value}" for column, value in rows["where"].items())
-    return certify_passed(CLAIM, locals())
+    columns = {"prediction": prediction, "label": label, "quality": quality, "preferred": preferred}
+    of_groups = {"group_verdicts": group_verdicts, "small_groups": small_groups}
+    asked = {"xi": xi, "delta": delta, "looks": looks, **of_groups}
+    return certify(CLAIM, {**columns, "groups": groups}, asked, data, rows)

@@ -18,7 +18,7 @@ from pacbound.claims.cascade.certificate import (
     Unlabelled,
 )
 from pacbound.claims.cascade.claim import CLAIM
-from pacbound.claims.claim import certify_passed
+from pacbound.claims.claim import certify
 from pacbound.procedures.cascade import Declared
 from pacbound.stats.arguments import whole_number, whole_numbers
 from pacbound.tally.row_options import RowOptions
@@ -177,7 +177,17 @@ def certify_cascade(  # noqa: PLR0913
     >>> bool((same.thresholds == certificate.thresholds).all())
     True
     """
-    return certify_passed(CLAIM, locals())
+    columns = {
+        "confidence": confidence,
+        "prediction": prediction,
+        "label": label,
+        "quality": quality,
+        "preferred": preferred,
+        "groups": groups,
+    }
+    of_groups = {"group_thresholds": group_thresholds, "small_groups": small_groups}
+    asked = {"xi": xi, "delta": delta, "claim": claim, "costs": costs, **of_groups}
+    return certify(CLAIM, columns, asked, data, rows)
 
 
 def rows_to_label(  # noqa: PLR0913
