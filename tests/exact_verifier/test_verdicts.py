@@ -219,6 +219,13 @@ def test_what_is_claimed_is_ranges_to_both(name: str, ends: list[int]) -> None:
     assert said_by_package(document)
 
 
+@pytest.mark.parametrize("name", ["abstention-graded-1", "cascade-graded-1"])
+def test_the_least_double_of_graded_errors_is_judged_by_both(name: str) -> None:
+    document = changed(_frozen(name), ("claim", "xi"), 5e-324)
+    assert said_by_verifier(document)
+    assert said_by_package(document)
+
+
 def test_a_target_next_to_none_leaves_both_the_same_rate() -> None:
     """1 - 1e-300 has no double and no decimal of its own: both take the double below."""
     document = _written(certify_recall([0.5], [True], target=1e-300, delta=1e-300))

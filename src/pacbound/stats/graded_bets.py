@@ -94,7 +94,7 @@ def mean_bets(rows: int, mean: float, delta: float) -> GradeBets:
 def threshold_bets(rows: int, xi: float, delta: float) -> GradeBets:
     """Bets for every threshold of an abstention: four on each share of the rows above it."""
     aim, variance = 2.0 * log(1.0 / delta) / max(rows, 1), xi * (1.0 - xi)
-    stakes = [sqrt(aim * spread / (size * variance)) for size in SIZES for spread in SPREADS]
+    stakes = [sqrt(aim * spread / size / variance) for size in SIZES for spread in SPREADS]
     shares = tuple(share / len(SIZES) for _ in SIZES for share in SHARES)
     return GradeBets.of(stakes, shares, most=MOST / (1.0 - xi))
 
@@ -102,7 +102,7 @@ def threshold_bets(rows: int, xi: float, delta: float) -> GradeBets:
 def cascade_bets(rows: int, xi: float, delta: float) -> GradeBets:
     """Bets for every threshold of a cascade, where all rows count: four on their variance."""
     aim = 2.0 * log(1.0 / delta) / max(rows, 1)
-    stakes = [sqrt(aim / (xi * times)) for times in VARIANCES]
+    stakes = [sqrt(aim / times / xi) for times in VARIANCES]
     return GradeBets.of(stakes, (0.25,) * len(VARIANCES), most=MOST / (1.0 - xi))
 
 
