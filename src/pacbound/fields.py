@@ -1,5 +1,5 @@
-"""The document of a claim, declared: reading, writing, the digest of the counts and the JSON schema
-follow from one list.
+"""The document of a claim, declared: reading, writing and the digest of the counts follow from one
+list.
 """
 
 from __future__ import annotations
@@ -52,11 +52,6 @@ class Field:
         """Whether a document has the key, if its value is `there`."""
         return there or not self.left_out
 
-    def schema(self) -> dict[str, Json]:
-        """The schema of the key."""
-        own = self.form.schema()
-        return {"anyOf": [own, {"type": "null"}]} if self.optional else own
-
 
 def _nothing(part: Reader, values: Values) -> None:
     """Fields that need not agree."""
@@ -104,11 +99,6 @@ class Fields:
         """The digest of what was counted or asked for."""
         return digest(self.counted(values))
 
-    def schema(self) -> dict[str, Json]:
-        """The JSON schema of the document."""
-        shape = closed_object({field.name: field.schema() for field in self.fields})
-        return {**shape, "required": [one.name for one in self.fields if not one.left_out]}
-
 
 def require_keys(part: Reader, known: Sequence[str]) -> None:
     """Raise unless every key of `known` is there, and no other."""
@@ -117,16 +107,6 @@ def require_keys(part: Reader, known: Sequence[str]) -> None:
             raise CertificateError(f"{part.place(name)} is not expected here.")
     for name in known:
         part.raw(name)
-
-
-def closed_object(shapes: Mapping[str, Json]) -> dict[str, Json]:
-    """The schema of an object with these keys and no others."""
-    return {
-        "type": "object",
-        "properties": dict(shapes),
-        "required": list(shapes),
-        "additionalProperties": False,
-    }
 
 
 @dataclass(frozen=True)
@@ -151,10 +131,6 @@ class Tables(Form):
         """What was counted of each table."""
         return [self.fields.counted(table) for table in value]
 
-    def schema(self) -> dict[str, Json]:
-        """The schema of the list."""
-        return {"type": "array", "items": self.fields.schema(), "minItems": self.least}
-
 
 @dataclass(frozen=True)
 class Record(Form):
@@ -171,10 +147,6 @@ class Record(Form):
     def write(self, value: Any) -> Json:
         """An object."""
         return self.fields.write(self.parts(value))
-
-    def schema(self) -> dict[str, Json]:
-        """The schema of the object."""
-        return self.fields.schema()
 
 
 @dataclass(frozen=True)
@@ -208,11 +180,6 @@ class Histogram(Form):
         if sum(exact_sum(read[name]) for name in self.outcomes) > LARGEST_COUNT:
             raise CertificateError(f"{inner.place('cells')} hold more than 2**53 rows.")
         return read
-
-    def schema(self) -> dict[str, Json]:
-        """An object of lists."""
-        lists: Json = {"type": "array", "items": {"type": "integer"}}
-        return closed_object(dict.fromkeys(("cells", *self.outcomes), lists))
 
 
 def with_losses(counts: dict[str, Any]) -> dict[str, Any]:
@@ -266,12 +233,6 @@ class LevelCounts(Form):
             "rows": value["grades"][cells, grades],
         }
         return super().write({"levels": value["grades"].shape[1], **counts})
-
-    def schema(self) -> dict[str, Json]:
-        """A number, and lists."""
-        lists: Json = {"type": "array", "items": {"type": "integer", "minimum": 0}}
-        number: Json = {"type": "integer", "minimum": 2, "maximum": MOST_LEVELS}
-        return closed_object({"levels": number, **dict.fromkeys(_LISTED, lists)})
 
 
 _LISTED = ("cells", "grades", "rows")

@@ -1,7 +1,7 @@
 """What a value may be, stated once.
 
-A form checks a value that a user passes, reads it strictly from a document, writes it, describes it
-in JSON schema, and says it in a sentence. What is asked for (`Ask`) and what a document
+A form checks a value that a user passes, reads it strictly from a document, writes it, and says it
+in a sentence. What is asked for (`Ask`) and what a document
 holds (`pacbound.fields`) both have one, so that a rule such as 0 < delta <= 0.5 stands in one
 place.
 
@@ -32,10 +32,6 @@ class Form(ABC):
     @abstractmethod
     def read(self, part: Reader, key: str) -> Any:
         """The value at a key of a document."""
-
-    @abstractmethod
-    def schema(self) -> dict[str, Json]:
-        """The JSON schema of what is written."""
 
     def write(self, value: Any) -> Json:
         """The value as JSON holds it: arrays and tuples as lists, infinities as text."""
@@ -117,12 +113,6 @@ class Number(AskedForm):
             )
         return number
 
-    def schema(self) -> dict[str, Json]:
-        """A number with its ends."""
-        low = "minimum" if self.ends[0] == "[" else "exclusiveMinimum"
-        high = "maximum" if self.ends[1] == "]" else "exclusiveMaximum"
-        return {"type": "number", low: self.low, high: self.high}
-
 
 @dataclass(frozen=True)
 class Start(Number):
@@ -172,10 +162,6 @@ class Whole(AskedForm):
             raise CertificateError(f"{part.place(key)} is {value}: expected {self.least} to 2**53.")
         return value
 
-    def schema(self) -> dict[str, Json]:
-        """An integer."""
-        return {"type": "integer", "minimum": self.least, "maximum": LARGEST_INTEGER}
-
 
 @dataclass(frozen=True)
 class Wholes(AskedForm):
@@ -214,10 +200,6 @@ class Wholes(AskedForm):
         if not numbers or any(b <= a for a, b in pairwise((0, *numbers))):
             raise CertificateError(f"{part.place(key)}: expected numbers that rise from 1 on.")
         return numbers
-
-    def schema(self) -> dict[str, Json]:
-        """A list of integers."""
-        return {"type": "array", "items": Whole(1).schema(), "minItems": 1}
 
 
 @dataclass(frozen=True)
@@ -269,16 +251,6 @@ class Shares(AskedForm):
             raise CertificateError(f"{part.place(key)} holds a share that is not positive.")
         return numbers
 
-    def schema(self) -> dict[str, Json]:
-        """An object with a positive number for each name."""
-        positive: Json = {"type": "number", "exclusiveMinimum": 0}
-        return {
-            "type": "object",
-            "properties": dict.fromkeys(self.names, positive),
-            "required": list(self.names),
-            "additionalProperties": False,
-        }
-
 
 @dataclass(frozen=True)
 class Choice(AskedForm):
@@ -297,10 +269,6 @@ class Choice(AskedForm):
         """The word at a key."""
         return str(part.choice(key, self.allowed))
 
-    def schema(self) -> dict[str, Json]:
-        """An enumeration."""
-        return {"enum": list(self.allowed)}
-
 
 @dataclass(frozen=True)
 class TruthValue(Form):
@@ -309,10 +277,6 @@ class TruthValue(Form):
     def read(self, part: Reader, key: str) -> bool:
         """The truth value."""
         return part.flag(key)
-
-    def schema(self) -> dict[str, Json]:
-        """A boolean."""
-        return {"type": "boolean"}
 
 
 @dataclass(frozen=True)
@@ -323,10 +287,6 @@ class Text(Form):
         """The text."""
         return part.text(key)
 
-    def schema(self) -> dict[str, Json]:
-        """A string."""
-        return {"type": "string"}
-
 
 class Integers(Form):
     """A list of whole numbers, also negative ones, as a tuple."""
@@ -335,10 +295,6 @@ class Integers(Form):
         """The numbers."""
         return tuple(part.integers(key))
 
-    def schema(self) -> dict[str, Json]:
-        """A list of integers."""
-        return {"type": "array", "items": {"type": "integer"}}
-
 
 class Numbers(Form):
     """A list of numbers, as a tuple."""
@@ -346,10 +302,6 @@ class Numbers(Form):
     def read(self, part: Reader, key: str) -> tuple[float, ...]:
         """The numbers."""
         return tuple(part.numbers(key))
-
-    def schema(self) -> dict[str, Json]:
-        """A list of numbers."""
-        return {"type": "array", "items": {"type": "number"}}
 
 
 @dataclass(frozen=True)
@@ -372,11 +324,6 @@ class Threshold(Form):
                 f"{part.place(key)} is {value}: expected {what} from 0 to 1, {others}."
             )
         return value
-
-    def schema(self) -> dict[str, Json]:
-        """A number from 0 to 1, or the name of an infinite one."""
-        number = {"type": "number", "minimum": 0, "maximum": 1}
-        return {"anyOf": [number, {"enum": list(self.infinite)}]}
 
 
 # The default of what must be passed.

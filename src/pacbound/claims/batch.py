@@ -18,7 +18,7 @@ from pacbound.claims.assumptions import one_of_many
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.tables import head
-from pacbound.documents import Json, Reader
+from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Record, Tables
 from pacbound.figure import Figure
@@ -180,10 +180,6 @@ class Key(Form):
             )
         return text
 
-    def schema(self) -> dict[str, Json]:
-        """Its digits."""
-        return {"type": "string", "pattern": "^[0-9a-f]{32}$"}
-
 
 class Places(Form):
     """Places in the order of the scores, which rise from 0 on."""
@@ -194,10 +190,6 @@ class Places(Form):
         if (places < 0).any() or (np.diff(places) <= 0).any():
             raise CertificateError(f"{part.place(key)} does not rise from 0 on.")
         return places
-
-    def schema(self) -> dict[str, Json]:
-        """A list of places."""
-        return {"type": "array", "items": Whole().schema()}
 
 
 _LOOKS = Tables(

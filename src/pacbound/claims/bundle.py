@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Never, Self
 
-from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, certificate_from_dict, document_of
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
@@ -202,11 +201,6 @@ class Members(Form):
     def counted(self, value: Mapping[str, Certificate]) -> Json:
         """The digest of what was counted for each."""
         return {name: member.counts_digest for name, member in value.items()}
-
-    def schema(self) -> dict[str, Json]:
-        """An object of claims."""
-        kinds: Json = [{"$ref": f"#/$defs/{kind}"} for kind in KINDS if kind != "bundle"]
-        return {"type": "object", "minProperties": 1, "additionalProperties": {"oneOf": kinds}}
 
 
 class BundleClaim(Claim[CertificateBundle]):

@@ -47,7 +47,7 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Histogram, LevelCounts, closed_object
+from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
 from pacbound.figures.bins import intervals_by_bin
@@ -66,7 +66,6 @@ from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.grids import (
     DEFAULT_BINS,
     EQUAL_MASS,
-    LARGEST_GRID,
     AtomBins,
     Bins,
     DyadicGrid,
@@ -154,17 +153,6 @@ class BinsForm(AskedForm):
         """The rule and its numbers."""
         return value.to_dict()
 
-    def schema(self) -> dict[str, Json]:
-        """Bins of equal width, or edges."""
-        number: Json = {"type": "integer", "minimum": 1, "maximum": LARGEST_GRID}
-        edges: Json = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
-        return {
-            "anyOf": [
-                closed_object({"rule": {"const": "equal-width"}, "n_bins": number}),
-                closed_object({"rule": {"enum": ["edges", "edges-as-cells"]}, "edges": edges}),
-            ]
-        }
-
 
 class BinCount(Whole):
     """A number of bins."""
@@ -183,10 +171,6 @@ class Ends(Form):
         if not ((ends >= 0) & (ends <= 1)).all():
             raise CertificateError(f"{part.place(key)}: expected numbers from 0 to 1.")
         return ends
-
-    def schema(self) -> dict[str, Json]:
-        """A list of numbers."""
-        return {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
 
 
 # What a document holds of what was asked for.

@@ -367,10 +367,6 @@ class Claim(ABC, Generic[C]):
         """
         return certificate
 
-    def schema(self) -> dict[str, Json]:
-        """The JSON schema of the documents of all its procedures."""
-        return {"anyOf": [self.fields(one).schema() for one in self.procedures.values()]}
-
     def read(self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> C:
         """The certificate that a document holds. Unknown keys and impossible values raise."""
         name = claim.text("procedure")

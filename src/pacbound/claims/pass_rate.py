@@ -16,8 +16,7 @@ from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.documents import Json
-from pacbound.forms import DELTA, Ask, Number, Threshold, target_ask
+from pacbound.forms import DELTA, Ask, Number, target_ask
 from pacbound.says import Side, exact
 from pacbound.tally.questions.passed import PASSED
 from pacbound.tally.row_options import RowOptions
@@ -44,10 +43,6 @@ class Driven(Number):
             f"Hand over to the backup once the danger reaches {exact(value)}; it keeps control "
             "until reset."
         )
-
-    def schema(self) -> dict[str, Json]:
-        """A number from 0 to 1, or the name of an infinite one."""
-        return Threshold().schema()
 
 
 class RateCertificate(ThresholdCertificate):

@@ -5,7 +5,7 @@ what must agree in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from pacbound.fields import (
     Fields,
     Tables,
     Values,
-    closed_object,
     require_keys,
     with_losses,
 )
@@ -30,15 +29,13 @@ from pacbound.procedures.threshold import LOST
 from pacbound.says import Sentence
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.coins import (
-    LONGEST_JUDGE,
-    SEED_SCHEMA,
     Graded,
     graded_from,
     graded_to_dict,
     seed_from,
     seed_to_json,
 )
-from pacbound.tally.draws import Drawn, Each, drawn_from, unit_of, unit_to_dict
+from pacbound.tally.draws import Drawn, drawn_from, unit_of, unit_to_dict
 from pacbound.tally.grids import FINE, DyadicGrid
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.question import OVERLAPPING, in_order, subject_of
@@ -55,10 +52,6 @@ class Assumes(Form):
         if unknown is not None:
             raise CertificateError(f"{part.place(key)} holds {unknown!r}, which is not known.")
         return names
-
-    def schema(self) -> dict[str, Json]:
-        """A list of names."""
-        return {"type": "array", "items": {"enum": sorted(ASSUMED)}, "minItems": 1}
 
 
 class DrawnForm(Form):
@@ -77,26 +70,6 @@ class DrawnForm(Form):
         among = {"among": dict(value.among)} if value.among else {}
         return {**kept, **clusters, **unit_to_dict(value), **among}
 
-    def schema(self) -> dict[str, Json]:
-        """Its keys."""
-        nullable: Json = {"type": ["number", "null"]}
-        shapes = {
-            "by": {"enum": ["clusters", "weights"]},
-            "seed": {"anyOf": [*SEED_SCHEMA["anyOf"], {"type": "null"}]},
-            "bound": nullable,
-            "rows": {"type": "integer", "minimum": 0},
-            "clusters": {"type": "integer", "minimum": 0},
-            "each": {"enum": list(get_args(Each))},
-            "spanning": {"type": "integer", "minimum": 0},
-            "among": {
-                "type": "object",
-                "additionalProperties": {"type": "integer", "minimum": 0},
-                "minProperties": 1,
-            },
-        }
-        shape = closed_object(shapes)
-        return {**shape, "required": ["by", "seed", "bound", "rows"]}
-
 
 class Seed(Form):
     """The seed of a draw."""
@@ -108,10 +81,6 @@ class Seed(Form):
     def write(self, value: int) -> Json:
         """A number, or text where not every reader would keep it."""
         return seed_to_json(value)
-
-    def schema(self) -> dict[str, Json]:
-        """Either."""
-        return dict(SEED_SCHEMA)
 
 
 class GradedForm(Form):
@@ -126,19 +95,6 @@ class GradedForm(Form):
     def write(self, value: Graded) -> Json:
         """An object."""
         return graded_to_dict(value)
-
-    def schema(self) -> dict[str, Json]:
-        """Its keys."""
-        number: Json = {"type": "number"}
-        shape = closed_object(
-            {
-                "seed": dict(SEED_SCHEMA),
-                "by": {"type": ["string", "null"], "minLength": 1, "maxLength": LONGEST_JUDGE},
-                "scale": {"type": "array", "items": number, "minItems": 2},
-                "ids": {"enum": ["row_ids", "places"]},
-            }
-        )
-        return {**shape, "required": ["by", "scale"]}
 
 
 # More groups than this are mostly a column that names each row, and would not fit a certificate

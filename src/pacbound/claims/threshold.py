@@ -115,12 +115,6 @@ class CellRanges(Form):
             raise CertificateError(f"{part.place(key)} is not a list of ranges.")
         return tuple((low, high) for low, high in table)
 
-    def schema(self) -> dict[str, Json]:
-        """A list of pairs of cells."""
-        cell: Json = {"type": "integer", "minimum": 0, "maximum": TOP}
-        ends: Json = {"type": "array", "items": cell, "minItems": 2, "maxItems": 2}
-        return {"type": "array", "items": ends}
-
 
 _GRADES = (Field("counts", LevelCounts(TOP), counted=True),)
 

@@ -122,11 +122,6 @@ def seed_from(part: Reader) -> int:
     return part.whole("seed")
 
 
-SEED_SCHEMA: Final[Mapping[str, Json]] = {
-    "anyOf": [{"type": "integer"}, {"type": "string", "pattern": f"^{_LONG_SEED.pattern}$"}]
-}
-
-
 def name_numbers(names: Iterable[str]) -> NDArray[np.uint64]:
     """A number for every name, whatever the seed of a draw is: names are recognised by it."""
     return keyed_numbers(0, "name", names)[:, 0]

@@ -41,7 +41,7 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Record, Values, closed_object, require_keys
+from pacbound.fields import Field, Fields, Record, Values, require_keys
 from pacbound.forms import AskedForm, Form, Integers, Number, Numbers, Whole
 from pacbound.procedures.cascade import (
     DECLARED,
@@ -94,10 +94,6 @@ class Costs(AskedForm):
         """The numbers of a list."""
         return _rising(part, key, part.numbers(key))
 
-    def schema(self) -> dict[str, Json]:
-        """A list of numbers."""
-        return {**Numbers().schema(), "minItems": 2}
-
 
 def _rising(part: Reader, key: str, costs: Sequence[float]) -> tuple[float, ...]:
     if len(costs) < 2:
@@ -121,11 +117,6 @@ class ExitThresholdsForm(Form):
                     f"{part.place(key)} holds a value that is not on the grid of 1/{top}."
                 )
         return values
-
-    def schema(self) -> dict[str, Json]:
-        """A list."""
-        one: Json = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"const": "+inf"}]}
-        return {"type": "array", "items": one, "minItems": 1}
 
 
 # How many of the rows in which predictions differ have a label, and have none.
@@ -188,13 +179,6 @@ class Walks(Form):
             for walk in value
         ]
 
-    def schema(self) -> dict[str, Json]:
-        """A list of objects of tables."""
-        table: Json = {"type": "array", "items": _WHOLES}
-        needed = ["cells", *(f"{name}_added" for name in _COUNTS)]
-        shape = closed_object(dict.fromkeys([*needed, "unlabelled_added"], table))
-        return {"type": "array", "items": {**shape, "required": needed}, "minItems": 1}
-
     def _walk(self, part: Reader, n: int) -> JointWalk:
         names = [*_COUNTS, *(["unlabelled"] if part.has("unlabelled_added") else [])]
         require_keys(part, ["cells", *(f"{name}_added" for name in names)])
@@ -254,10 +238,6 @@ class CellsByExit(Form):
         """The array of shape (exits, steps)."""
         return sealed(np.array(part.table(key), dtype=np.int64))
 
-    def schema(self) -> dict[str, Json]:
-        """A list of lists."""
-        return {"type": "array", "items": _WHOLES}
-
 
 def _declared_agrees(part: Reader, declared: Values) -> None:
     cells, models, costs = declared["cells"], declared["models"], declared["costs"]
@@ -314,10 +294,6 @@ class GroupSizes(Form):
         if not inner.names():
             raise CertificateError(f"{part.place(key)} is empty.")
         return {name: inner.count(name) for name in in_order(inner.names())}
-
-    def schema(self) -> dict[str, Json]:
-        """An object of counts."""
-        return {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 
 
 def _require_left_out(part: Reader, values: Values, shared: str | None) -> None:
