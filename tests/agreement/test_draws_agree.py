@@ -56,7 +56,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "cascade": {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
     "shield": {"score": "c", "unsafe": "u"},
     "recall": {"score": "c", "positive": "u", "groups": "site"},
-    "graded": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5), "seed": 0},
+    "graded": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5)},
     "graded cascade": {
         "confidence": ["c"],
         "prediction": ["fast", "slow"],

@@ -83,23 +83,23 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "no label": ("replacement", {"prediction": ["old", "new"]}),
     "by clusters": ("replacement", {**PAIR, **CLUSTERS}),
     "by weights": ("replacement", {**THREE, **WEIGHTS}),
-    "grades": ("replacement", {"quality": ["q_old", "q_new", "q_other"], **IDS, "seed": 0}),
+    "grades": ("replacement", {"quality": ["q_old", "q_new", "q_other"]}),
     "grades and answers": (
         "replacement",
         {"prediction": ["old", "new"], "quality": ["q_old", "q_new"], **CLUSTERS},
     ),
-    "one grade": ("replacement", {"quality": ["q_new"], **IDS, "seed": 0}),
+    "one grade": ("replacement", {"quality": ["q_new"], "quality_scale": (0, 1)}),
     "preferred": (
         "replacement",
-        {"prediction": ["old", "new"], "preferred": "better", "groups": "g", **IDS, "seed": 0},
+        {"prediction": ["old", "new"], "preferred": "better", "groups": "g"},
     ),
     "preferred by number": (
         "replacement",
-        {"prediction": ["1", "2"], "preferred": "by number", **IDS, "seed": 0},
+        {"prediction": ["1", "2"], "preferred": "by number"},
     ),
     "nothing preferred": (
         "replacement",
-        {"prediction": ["old", "new"], "preferred": "nobody", **IDS, "seed": 0},
+        {"prediction": ["old", "new"], "preferred": "nobody"},
     ),
     "one says nothing": ("replacement", {"prediction": ["old", "nobody"], "label": "y"}),
     "nothing labelled": ("replacement", {"prediction": ["old", "new"], "label": "nobody"}),
