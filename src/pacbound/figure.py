@@ -57,8 +57,6 @@ class Axis:
         Whether its numbers are shares that are written as percentages.
     whole
         Whether only whole numbers stand beside it, as for counts.
-    words
-        Places with the words that stand there, in place of round numbers; () for an axis without.
 
     Raises
     ------
@@ -72,7 +70,6 @@ class Axis:
     log: bool = False
     percent: bool = False
     whole: bool = False
-    words: tuple[tuple[float, str], ...] | None = None
 
     def __post_init__(self) -> None:
         if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
@@ -113,9 +110,7 @@ class Axis:
         return cls(label, low, high, log, percent, whole)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """About so many round numbers between the ends, or the places that have words."""
-        if self.words is not None:
-            return [place for place, _ in self.words if self.low <= place <= self.high]
+        """About so many round numbers between the ends."""
         if self.log:
             return self._powers(about)
         step = _round_step((self.high - self.low) / about, whole=self.whole)
@@ -138,8 +133,6 @@ class Axis:
 
     def written(self, value: float) -> str:
         """A place as the axis names it."""
-        if self.words is not None:
-            return dict(self.words).get(value, "")
         if self.percent:
             return f"{100 * value:.10g}%"
         return short_number(value)

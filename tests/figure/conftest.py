@@ -10,7 +10,7 @@ import numpy as np
 
 from pacbound.figure import Figure
 from pacbound.figures import Curve, Named
-from pacbound.figures.batch import sampled_disagreements, who_answered
+from pacbound.figures.batch import sampled_disagreements
 from pacbound.figures.bins import Bins, intervals_by_bin
 from pacbound.figures.thresholds import (
     rate_by_coverage,
@@ -125,9 +125,6 @@ SHAPES: dict[str, Figure] = {
     "walk, four fast models": walk(4, 20, 0),
     "walk, one step": walk(1, 1),
     "walk, no steps": walk(1, 0),
-    "answered": who_answered({"fast model": 750, "slow model": 250}),
-    "answered by one": who_answered({"fast model": 0, "slow model": 3}),
-    "answered, empty": who_answered({}),
     "sample": sampled_disagreements([40, 90], records=100, allowed=1, kept=89),
     "sample, none found": sampled_disagreements([], records=100, allowed=0, kept=100),
     "sample, refused": sampled_disagreements([1, 2], records=100, allowed=-1, kept=0),

@@ -22,7 +22,7 @@ from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Record, Tables
 from pacbound.figure import Figure
-from pacbound.figures.batch import sampled_disagreements, who_answered
+from pacbound.figures.batch import sampled_disagreements
 from pacbound.forms import DELTA, RATE, Ask, Form, Number, Threshold, Whole
 from pacbound.procedures import batch
 from pacbound.procedures.batch import NAMES, is_key
@@ -319,9 +319,7 @@ class BatchClaim(Claim[BatchCertificate]):
         return Says(title, heading, plain, costs, promise=promise, seen=seen, notes=notes)
 
     def figures(self, certificate: BatchCertificate) -> Iterable[Figure]:
-        """Who answered, and the disagreements of the last look that was taken."""
-        answered = {"fast model": certificate.exits, "slow model": certificate.asked}
-        yield who_answered(answered)
+        """The disagreements of the last look that was taken."""
         taken = _taken(certificate.values["looks"])
         if taken:
             yield sampled_disagreements(

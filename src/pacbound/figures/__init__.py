@@ -8,7 +8,7 @@ Claims call them. They know no certificate: numbers and words in, a `pacbound.fi
 | `thresholds` | shares and rates by the threshold on a score, or against the rows that reach it |
 | `bins` | certified intervals of bins of confidence |
 | `walk` | what a cascade loses as more rows exit early |
-| `batch` | who answered a batch, and the disagreements in its sample |
+| `batch` | the disagreements in the sample of a batch |
 """
 
 from __future__ import annotations

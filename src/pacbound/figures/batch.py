@@ -1,58 +1,12 @@
-"""A batch: who answered its records, and the disagreements that its sample found."""
+"""A batch: the disagreements that its sample found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from pacbound.figure import Axis, Boxes, Column, Figure, Level, Look, Mark, Panel, Steps, Upright
-
-_LOOKS: Final[tuple[Look, ...]] = ("rows", "seen", "other", "unknown")
-
-
-def who_answered(counts: Mapping[str, int], *, title: str = "Who answered") -> Figure:
-    """One bar as long as the batch, in parts.
-
-    Parameters
-    ----------
-    counts
-        How many records each answered, by a name: `{"fast model": 8000, "slow model": 2000}`.
-    title
-        A few words.
-
-    Returns
-    -------
-    Figure
-        The bar, and the numbers.
-
-    Examples
-    --------
-    >>> who_answered({"fast model": 750, "slow model": 250}).table().rows
-    [['fast model', '750', '75.0000%'], ['slow model', '250', '25.0000%']]
-    """
-    each = np.array(list(counts.values()), dtype=np.float64)
-    ends = np.cumsum(each)
-    total = max(float(each.sum()), 1.0)
-    marks: list[Mark] = [
-        Boxes(end - count, end, 0.0, 1.0, _LOOKS[place % len(_LOOKS)], f"{name}: {count:,.0f}")
-        for place, (name, count, end) in enumerate(zip(counts, each, ends, strict=True))
-        if count
-    ]
-    said = ", ".join(
-        f"{name} {count / total:.1%}" for name, count in zip(counts, each, strict=True)
-    )
-    columns = [
-        Column("Answered by", list(counts), "text"),
-        Column("Records", each, "count"),
-        Column("Share", each / total, "percent"),
-    ]
-    bare = Axis("", 0.0, 1.0, words=())
-    x = Axis("Records", 0.0, total, whole=True)
-    return Figure(
-        title, f"Of {each.sum():,.0f} records: {said}.", x, [Panel(bare, marks, 0.2)], columns
-    )
+from pacbound.figure import Axis, Column, Figure, Level, Mark, Panel, Steps, Upright
 
 
 def sampled_disagreements(

@@ -98,7 +98,7 @@ class _Place:
 
     def __init__(self, x: Axis, panel: Panel, top: float) -> None:
         self.axis, self.panel = x, panel
-        self.top = top + (_LABEL if panel.y.label else 8.0)
+        self.top = top + _LABEL
         self.bottom = self.top + _UNIT * panel.height
         self.right = WIDTH - _RIGHT
 
