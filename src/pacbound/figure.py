@@ -294,12 +294,11 @@ class Upright:
 
 @dataclass(frozen=True)
 class Note:
-    """A few letters above a place, or below it."""
+    """A few letters below a place."""
 
     x: float
     y: float
     text: str
-    below: bool = False
     look: Look = "ideal"
     name: str = ""
 

@@ -238,20 +238,13 @@ def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
         case Dots():
             _dots(ax, mark, colour, name)
         case Note():
-            _note(ax, mark)
-        case Level() | Upright():
-            _draw_across(ax, mark, colour, name)
-
-
-def _draw_across(ax: Axes, mark: Level | Upright, colour: str, name: dict[str, Any]) -> None:
-    """What reaches from one side of the panel to the other."""
-    is_ideal = mark.look == "ideal"
-    match mark:
+            below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
+            ax.annotate(_plain(mark.text), (mark.x, mark.y), (0, -7), fontsize="medium", **below)
         case Level():
-            dashes = ":" if is_ideal else "--"
+            dashes = ":" if mark.look == "ideal" else "--"
             ax.axhline(mark.y, color=colour, linestyle=dashes, linewidth=1.4, **name)
         case Upright():
-            dashes = "--" if is_ideal else "-"
+            dashes = "--" if mark.look == "ideal" else "-"
             ax.axvline(mark.x, color=colour, linestyle=dashes, linewidth=1.4, **name)
 
 
@@ -267,18 +260,6 @@ def _dots(ax: Axes, mark: Dots, colour: str, name: dict[str, Any]) -> None:
         # A white rim keeps a dot apart from the lines that it stands on.
         style |= {"markeredgecolor": "white", "markeredgewidth": 0.8 if size > 5 else 0.0}
     ax.plot(mark.x, mark.y, **style, **name)
-
-
-def _note(ax: Axes, mark: Note) -> None:
-    ax.annotate(
-        _plain(mark.text),
-        (mark.x, mark.y),
-        (0, -7 if mark.below else 7),
-        textcoords="offset points",
-        ha="center",
-        va="top" if mark.below else "bottom",
-        fontsize="medium",
-    )
 
 
 def _boxes(

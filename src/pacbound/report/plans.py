@@ -43,7 +43,7 @@ def errors_by_look(plan: PlannedLooks, rate: float) -> Figure:
     ]
     if looks.size <= _MOST_NAMED:
         marks += [
-            Note(look, up, f"{count:,.0f}", below=True)
+            Note(look, up, f"{count:,.0f}")
             for look, up, count in zip(looks, share, errors, strict=True)
             if np.isfinite(up)
         ]

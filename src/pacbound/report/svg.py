@@ -203,8 +203,7 @@ def _over(mark: Mark, place: _Place) -> list[Markup]:
         return [_dot(mark, x, y, radius) for x, y in places if place.holds(x, y)]
     if isinstance(mark, Note):
         x, y = float(place.x(mark.x)), float(place.y(mark.y))
-        down = f"{y + (19 if mark.below else -8):.1f}"
-        return [tag("text", mark.text, x=f"{x:.1f}", y=down, class_="across")]
+        return [tag("text", mark.text, x=f"{x:.1f}", y=f"{y + 19:.1f}", class_="across")]
     return []
 
 
