@@ -177,23 +177,10 @@ class OpenBatch:
 
     def step(self, about: Mapping[str, Any] | None = None) -> BatchStep:
         """What the answers so far come to."""
-        order, told, differ = self._order, self._slow != NOT_ASKED, self._slow != self.records.fast
-        needed = np.ones_like(told) if self._plan.asks_all else ~self.records.scored
-        order.begin()
-        for look in range(1, len(self._plan.drawn) + 1):
-            if look > 1 and not order.worth_another_look(differ):
-                break
-            order.draw(look)
-            needed = needed | order.sample
-            if (needed & ~told).any():
-                return BatchStep(np.flatnonzero(needed & ~told), sampling=True)
-        if (needed & ~told).any():
-            return BatchStep(np.flatnonzero(needed & ~told), sampling=True)
-        ranks, ties = order.disagreements(differ), bool(self._limits["whole_ties"])
-        exits = order.kept(order.beginning(ranks, whole_ties=ties))
-        open_ = ~exits & ~told
-        if open_.any():
-            return BatchStep(np.flatnonzero(open_), sampling=False)
+        reached = self._asked_or_kept()
+        if isinstance(reached, BatchStep):
+            return reached
+        exits, ranks = reached
         codes = np.where(exits, self.records.fast, self._slow)
         # In place: numbers of eight bytes for each of many records are more than all the rest.
         who = np.ones(len(codes), dtype=np.int8)
@@ -208,6 +195,30 @@ class OpenBatch:
             certificate=certificate.with_about(about),
             who=who,
         )
+
+    def _asked_or_kept(self) -> BatchStep | tuple[Mask, list[Integers]]:
+        """What to ask next; or which records keep the fast answer, and where the sampled
+        disagreements are.
+        """
+        order, told, differ = self._order, self._slow != NOT_ASKED, self._slow != self.records.fast
+        needed = np.ones_like(told) if self._plan.asks_all else ~self.records.scored
+        order.begin()
+        for look in range(1, len(self._plan.drawn) + 1):
+            if look > 1 and not order.worth_another_look(differ):
+                break
+            order.draw(look)
+            needed = needed | order.sample
+            if (needed & ~told).any():
+                return BatchStep(np.flatnonzero(needed & ~told), sampling=True)
+        if (needed & ~told).any():
+            return BatchStep(np.flatnonzero(needed & ~told), sampling=True)
+        ranks, ties = order.disagreements(differ), bool(self._limits["whole_ties"])
+        del needed, differ  # The next lines look at all scores once more.
+        exits = order.kept(order.beginning(ranks, whole_ties=ties))
+        open_ = ~exits & ~told
+        if open_.any():
+            return BatchStep(np.flatnonzero(open_), sampling=False)
+        return exits, ranks
 
     def add(self, rows: Any, answers: Any) -> None:
         """Take answers of the expert into the file, None or NaN where it has none for good. What
@@ -693,4 +704,4 @@ def _as_given(answers: Integers, dtype: Any) -> NDArray[Any]:
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return answers
     same = answers.astype(dtype, copy=False)
-    return same if (same == answers).all() else answers
+    return same if same is answers or (same == answers).all() else answers
