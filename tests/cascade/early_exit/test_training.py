@@ -283,6 +283,13 @@ def test_a_checkpoint_is_replaced_whole_and_leaves_no_draft(
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_matrix_of_labels_is_refused_with_what_to_do() -> None:
+    x, y = rows().tensors
+    several = torch.nn.functional.one_hot(y, 3).float()
+    with pytest.raises(InvalidValueError, match=r"shape \(40, 3\).*train and certify a network"):
+        train_heads(network(), [(x, several)], epochs=1, optimizer=SGD)
+
+
 def test_a_state_that_could_not_be_read_again_leaves_the_one_before(tmp_path: Path) -> None:
     """A schedule that counts with NumPy makes learning rates that are no data to torch."""
 
