@@ -1489,8 +1489,6 @@ def _claimed(
         found = binomial_test(errors, rows, xi, level)
         return lenient if found is None else found
 
-    if not xi:
-        return []
     if xi == 0:
         return []
     if declared:
