@@ -152,11 +152,7 @@ def batch(
         ids = RowIds(records.table, going.file.key)
         empty = sum(_taken(going, file, ids, cannot_tell, notation) for file in take or ())
         step = going.step(about_of(about) or None)
-        if step.certificate is not None and output is not None:
-            _write_all(tables, output, step, notation)
-            if goes_to is not None:
-                step.certificate.save(goes_to)
-        elif len(step.ask) and ask is not None:
+        if len(step.ask) and ask is not None:
             shown = [name for name in stored if name not in columns.values()]
             rows_asked_for(
                 tables,
@@ -166,12 +162,18 @@ def batch(
                 added={ANSWER: _nothing(ask, going), ID: lambda at: _ids_of(ids, at)},
                 notation=notation,
             )
-        answered = going.answered
+        answered, total = going.answered, len(records)
+    # What was read of many records would be in memory while they are written.
+    del going, records
+    if step.certificate is not None and output is not None:
+        _write_all(tables, output, step, notation)
+        if goes_to is not None:
+            step.certificate.save(goes_to)
     found = {"ask": ask, "output": output, "certificate": goes_to}
     said = (
         json_line(_for_programs(step, answered, empty, found))
         if as_json
-        else _in_words(step, answered, empty, found, len(records))
+        else _in_words(step, answered, empty, found, total)
     )
     # What is said must not be among the rows.
     typer.echo(said, err=output is not None and is_standard_output(output))
