@@ -13,10 +13,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from pacbound.atomic_files import as_path, atomic_file
-from pacbound.errors import CertificateError
+from pacbound.atomic_files import atomic_file
+from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.exact_verifier import DEEPEST, strict
 
 LARGEST_FILE = 32 * 2**20
@@ -182,7 +183,13 @@ def read(
     path: str | os.PathLike[str], what: str, *, largest: int = LARGEST_FILE
 ) -> dict[str, Json]:
     """The JSON object in `path`, or a `CertificateError` that says why the file is not `what`."""
-    source = as_path(path)
+    try:
+        source = Path(path)
+    except TypeError:
+        raise InvalidTypeError(
+            f"A {type(path).__name__} is not a path: expected the name of a file, as text or a "
+            "pathlib.Path."
+        ) from None
     if source.is_dir():
         raise CertificateError(f"{source} is a folder, not {what}.")
     data = bytearray()
