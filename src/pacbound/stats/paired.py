@@ -530,7 +530,8 @@ class _Staircase:
         rest = n - 1 - column - np.maximum(b, 0)
         logs, of_columns = log_factorials(n)
         coefficient = logs[n - 1 - column] - logs[b] - logs[rest]
-        coefficient[b < 0] = -inf
+        # No number of trials: e to this is 0, and unlike -inf it is never multiplied into a NaN.
+        coefficient[b < 0] = -1e6
         steps = np.column_stack([coefficient, b + (offset == 0), rest])
         return cls(n, height, first_step, column + 1, steps, of_columns)
 
