@@ -2,7 +2,7 @@
 
 What stands at the path decides how. An existing file is replaced and keeps its permissions and, as
 far as the system allows, its owner; a link is followed and stays a link; a device, a pipe or a
-descriptor of this process (/dev/null, /dev/stdout) is written to as it stands, because there is
+descriptor of this process (/dev/null, /dev/stdout) gets all of it in the end, because there is
 nothing to replace. A folder, a file without write permission and an address are refused before
 anything is written. A file with several hard links is replaced under the one name that was given.
 
@@ -23,6 +23,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TypeAlias
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, UnwritableFileError
@@ -35,7 +36,9 @@ STANDARD_INPUT = "-"
 
 _INPUT = 0
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CHUNK = 2**20
+# There is no room, or a descriptor of this process is not for writing.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 
 
 @contextmanager
@@ -98,63 +101,25 @@ def is_standard_output(path: str | os.PathLike[str]) -> bool:
     return _descriptor(path) == 1
 
 
-def abandon(file: BinaryIO) -> None:
-    """Drop whatever is written from now on to a file of `atomic_file`, which is left by an error.
-
-    A writer that is closed then still writes its end, and nobody may be there to take it out of a
-    pipe. What goes into a file is removed with it.
-    """
-    if isinstance(file, _Stream):
-        file.is_abandoned = True
-
-
-class _Stream(FileIO):
-    """A pipe or device that counts what went into it, as the writers of some formats ask for."""
-
-    _written = 0
-    is_abandoned = False
-
-    def write(self, data: Any) -> int:
-        # A pipe may take a part of it only.
-        rest = memoryview(data).cast("B")
-        size = len(rest)
-        try:
-            while rest and not self.is_abandoned:
-                rest = rest[super().write(rest) or 0 :]
-        except BaseException:
-            # Libraries in C may go on all the same.
-            self.is_abandoned = True
-            raise
-        self._written += size
-        return size
-
-    def tell(self) -> int:
-        return self._written
-
-    def seekable(self) -> bool:
-        return False
-
-    def seek(self, *_: Any) -> int:
-        raise OSError(errno.ESPIPE, "a pipe or device cannot seek")
-
-
 @contextmanager
 def _stream(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file whose bytes go to `path` in the end: some formats ask for their position, or go back,
+    which a pipe cannot.
+    """
     own = _descriptor(path)
+    # A descriptor is duplicated, not opened again: it keeps its place, and still appends. Windows
+    # has no O_NOCTTY.
+    flags = os.O_WRONLY | getattr(os, "O_NOCTTY", 0)
     try:
-        # A descriptor is duplicated, not opened again: it keeps its place, and still appends.
-        # Windows has no O_NOCTTY.
-        flags = os.O_WRONLY | getattr(os, "O_NOCTTY", 0)
         opened = os.dup(own) if own is not None else os.open(path, flags)
     except OSError as error:
         raise _unwritable(path, error) from None
-    with _explained(path), _Stream(opened, "wb") as file:
-        try:
-            yield file
-        except OSError as error:
-            if error.errno == errno.EBADF:
-                raise _unwritable(path, error) from None
-            raise
+    with FileIO(opened, "wb") as stream, _explained(path), TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        while rest := memoryview(file.read(_CHUNK)):
+            while rest:  # A pipe may take a part of it only.
+                rest = rest[stream.write(rest) or 0 :]
 
 
 @contextmanager
@@ -247,7 +212,7 @@ def _explained(path: str | os.PathLike[str], *files: str) -> Iterator[None]:
     except UnwritableFileError:
         raise
     except OSError as error:
-        if error.errno in _NO_ROOM or error.filename in files:
+        if error.errno in _UNWRITABLE or error.filename in files:
             raise _unwritable(path, error) from None
         raise
 

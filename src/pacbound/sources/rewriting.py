@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from pacbound.atomic_files import abandon, as_path, atomic_file, is_stream, refuse_overwriting
+from pacbound.atomic_files import as_path, atomic_file, is_stream, refuse_overwriting
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress, TableFile, located, part_of, require_columns
 from pacbound.sources.formats.arrays import NpyFile, NpzFile, NpzWriter
@@ -148,15 +148,11 @@ def write_rows(
         raise InvalidValueError(
             f"{target}: rows can be written to {', '.join(WRITERS)}, by the file's name."
         )
-    by = {}
-    if FORMATS[suffix] == "delimited":
-        said = notation.delimiter if suffix != ".tsv" else None
-        by = {"separator": said or SEPARATORS[suffix], "decimal": notation.decimal or "."}
     record = pyarrow.RecordBatch.from_pydict(
         {name: _plain(values) for name, values in columns.items()}
     )
     with atomic_file(target) as file:
-        writer = WRITERS[suffix](file, **by)
+        writer = _record_writer(suffix, notation)(file)
         writer.write(RecordRows(0, record), {})
         writer.close()
 
@@ -197,7 +193,6 @@ def _open_writer(
         except BaseException:
             # Closed as long as there is a file: Arrow's writers would do it later, and complain.
             # What went wrong is known already.
-            abandon(file)
             with suppress(Exception):
                 writer.close()
             raise
@@ -210,18 +205,20 @@ def _writer_for(
         _suffix(path, tables, (".npz",))
         return NpzWriter
     # Arrays are written without Arrow.
-    from pacbound.sources.formats import record_writers  # noqa: PLC0415
+    from pacbound.sources.formats.record_writers import WRITERS  # noqa: PLC0415
 
-    suffix = _suffix(path, tables, tuple(record_writers.WRITERS))
+    return _record_writer(_suffix(path, tables, tuple(WRITERS)), notation)
+
+
+def _record_writer(suffix: str, notation: Notation) -> Callable[[BinaryIO], Writer]:
+    from pacbound.sources.formats.record_writers import WRITERS  # noqa: PLC0415
+
     if FORMATS[suffix] != "delimited":
-        return record_writers.WRITERS[suffix]
+        return WRITERS[suffix]
     # A name that ends in .tsv says itself what stands between values.
     said = notation.delimiter if suffix != ".tsv" else None
-    return partial(
-        record_writers.WRITERS[suffix],
-        separator=said or SEPARATORS[suffix],
-        decimal=notation.decimal or ".",
-    )
+    separator, decimal = said or SEPARATORS[suffix], notation.decimal or "."
+    return partial(WRITERS[suffix], separator=separator, decimal=decimal)
 
 
 def _suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> str:
