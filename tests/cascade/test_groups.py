@@ -199,8 +199,6 @@ def test_a_cascade_runs_each_row_at_the_thresholds_of_its_group() -> None:
     limit = np.array([limits[time][0] for time in TIMES])
     assert (exits == (ROWS[:, 0] < limit)).all()
     assert (cascade.predict(ROWS, groups=TIMES) == np.where(exits, SLOW, FAST)).all()
-    batches = cascade.predict_batches([ROWS[:7], ROWS[7:]], groups=[TIMES[:7], TIMES[7:]])
-    assert np.concatenate([batch.exits for batch in batches]).tolist() == exits.tolist()
     assert "own of 2 groups" in repr(cascade)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -347,7 +347,7 @@ def test_rows_may_be_held_by(holder: str, batch_size: int | None) -> None:
         ("one text", "put it into a list"),
         (
             (row for row in [1, 2]),
-            r"list\(\) its rows, or pass an iterable of batches to predict_batches",
+            r"list\(\) its rows, or run the cascade on one batch after the other",
         ),
         (3, "has no rows to pick"),
         (np.float64(0.3), "a single value without rows"),
@@ -562,28 +562,6 @@ def test_no_rows_give_an_empty_result_and_no_model_is_called(X: Any) -> None:
     assert result.predictions.dtype == result.exits.dtype == np.intp
     assert result.answered.tolist() == [0, 0]
     assert Cascade([never, never], [0.5], classes=["a", "b"]).predict(X).dtype == np.dtype("U1")
-
-
-def test_batches_from_a_generator_are_taken_one_at_a_time() -> None:
-    tables = _tables(10)
-    taken: list[int] = []
-
-    def batches() -> Iterator[Array]:
-        for number, rows in enumerate([[0, 1, 2], [], [3], [4, 5, 6, 7, 8, 9]]):
-            taken.append(number)
-            yield np.array(rows, dtype=np.intp)
-
-    cascade = Cascade([Table(t) for t in tables], [0.7])
-    results = cascade.predict_batches(batches())
-    assert taken == []
-    first = next(results)
-    assert taken == [0]
-    rest = list(results)
-    assert [len(result) for result in (first, *rest)] == [3, 0, 1, 6]
-    labels, exits, _ = _all_then_select(tables, [0.7])
-    assert np.array_equal(np.concatenate([r.predictions for r in (first, *rest)]), labels)
-    assert np.array_equal(np.concatenate([r.exits for r in (first, *rest)]), exits)
-    assert cascade.statistics.rows == 10
 
 
 def test_statistics_count_every_row_of_calls_from_several_threads() -> None:

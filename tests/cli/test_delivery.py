@@ -213,6 +213,12 @@ def test_a_verdict_does_not_depend_on_its_file(folder: Path, what: str) -> None:
     assert "Traceback" not in errors
 
 
+def more_than_a_pipe_holds(folder: Path) -> None:
+    rows = (folder / ROWS).read_text().splitlines()
+    lines = [f"{line},{place}" for place, line in enumerate(rows[1:] * 100)]
+    (folder / "many.csv").write_text("\n".join([f"{rows[0]},id", *lines]) + "\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".jsonl"])
 def test_rows_into_a_pipe_that_closes_end_as_a_closed_pipe(folder: Path, suffix: str) -> None:
@@ -225,9 +231,7 @@ def test_rows_into_a_pipe_that_closes_end_as_a_closed_pipe(folder: Path, suffix:
 
     reader = threading.Thread(target=take_a_little)
     reader.start()
-    # More than a pipe holds, so that it is full, and closed while more is to come.
-    rows = (folder / ROWS).read_text().splitlines()
-    (folder / "many.csv").write_text("\n".join([rows[0], *rows[1:] * 40]) + "\n")
+    more_than_a_pipe_holds(folder)
     ended, errors = run(
         folder, "apply", "calibration.json", "many.csv", "--column", "confidence=c", "-o", str(pipe)
     )
@@ -331,9 +335,7 @@ def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(
 ) -> None:
     """The writer of Parquet turns what is raised in it into an error of its own."""
     os.mkfifo(path := folder / f"out{suffix}")
-    rows = (folder / ROWS).read_text().splitlines()
-    lines = [f"{line},{place}" for place, line in enumerate(rows[1:] * 100)]
-    (folder / "many.csv").write_text("\n".join([f"{rows[0]},id", *lines]) + "\n")
+    more_than_a_pipe_holds(folder)
     process = subprocess.Popen(
         [
             *(sys.executable, "-c", PROGRAM, "apply", "calibration.json", "many.csv"),

@@ -9,11 +9,9 @@ is of the kind that came in, and nothing is guessed from the values.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import dataclass
-from itertools import repeat
 from threading import Lock
 from time import perf_counter
 from typing import Any, Final
@@ -26,14 +24,13 @@ from pacbound.cascade.stages import (
     SaidByModel,
     Stage,
     Thresholds,
-    is_count,
     read_batch,
     require_one_order,
     require_same_classes,
     shown,
     stages_of,
 )
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 from pacbound.tally.columns import as_column
 
@@ -204,6 +201,23 @@ class CascadeStatistics:
     n_models : int
         The number of models.
 
+    Attributes
+    ----------
+    answered : ndarray of int64
+        How many rows each model answered.
+    failed : ndarray of int64
+        How many items each model failed on, after all its tries.
+    failures : tuple of Failure
+        The last 100 failures, each with its item and the reason.
+    left_out : int
+        How many items were not answered: models failed, or the request was given up.
+    given_up : int
+        How many of the items that were not answered were single requests that ended without a
+        model that failed for good: cancelled, by a deadline around `route` or a client that hung
+        up, or ended by another error.
+    seconds : ndarray of float64
+        The time spent in the calls of each model; calls under way at once each count in full.
+
     Examples
     --------
     >>> statistics = CascadeStatistics(2)
@@ -220,49 +234,19 @@ class CascadeStatistics:
         self._models, self._lock = whole_number(n_models, "n_models", least=1), Lock()
         self.reset()
 
+    def reset(self) -> None:
+        """Start from nothing."""
+        with self._lock:
+            # Replaced by each call and never written into: what was read stays what it was.
+            self.answered, self.failed = np.zeros((2, self._models), dtype=np.int64)
+            self.seconds: Floats = np.zeros(self._models)
+            self.left_out = self.given_up = 0
+            self.failures: tuple[Failure, ...] = ()
+
     @property
     def rows(self) -> int:
         """How many rows were answered."""
         return int(self.answered.sum())
-
-    @property
-    def answered(self) -> Integers:
-        """How many rows each model answered."""
-        with self._lock:
-            return self._answered.copy()
-
-    @property
-    def failed(self) -> Integers:
-        """How many items each model failed on, after all its tries."""
-        with self._lock:
-            return self._failed.copy()
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """The last 100 failures, each with its item and the reason."""
-        with self._lock:
-            return tuple(self._failures)
-
-    @property
-    def left_out(self) -> int:
-        """How many items were not answered: models failed, or the request was given up."""
-        with self._lock:
-            return self._left_out
-
-    @property
-    def given_up(self) -> int:
-        """How many of the items that were not answered were single requests that ended without a
-        model that failed for good: cancelled, by a deadline around `route` or a client that hung
-        up, or ended by another error.
-        """
-        with self._lock:
-            return self._given_up
-
-    @property
-    def seconds(self) -> Floats:
-        """The time spent in the calls of each model; calls under way at once each count in full."""
-        with self._lock:
-            return self._seconds.copy()
 
     @property
     def exit_rates(self) -> Floats:
@@ -283,10 +267,10 @@ class CascadeStatistics:
             How many items were not answered, and how many of these were given up.
         """
         with self._lock:
-            self._answered += answered
-            self._seconds += seconds
-            self._left_out += left_out
-            self._given_up += given_up
+            self.answered = self.answered + answered
+            self.seconds = self.seconds + seconds
+            self.left_out += left_out
+            self.given_up += given_up
 
     def failed_on(self, failure: Failure) -> None:
         """Count a failure.
@@ -297,16 +281,8 @@ class CascadeStatistics:
             Which model failed on which item, and why.
         """
         with self._lock:
-            self._failed[failure.model] += 1
-            self._failures.append(failure)
-
-    def reset(self) -> None:
-        """Start from nothing."""
-        with self._lock:
-            self._answered, self._failed = np.zeros((2, self._models), dtype=np.int64)
-            self._seconds = np.zeros(self._models)
-            self._left_out = self._given_up = 0
-            self._failures = deque[Failure](maxlen=REMEMBERED)
+            self.failed = self.failed + (np.arange(self._models) == failure.model)
+            self.failures = (*self.failures, failure)[-REMEMBERED:]
 
     def __repr__(self) -> str:
         return (
@@ -317,7 +293,7 @@ class CascadeStatistics:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {key: copy(value) for key, value in vars(self).items() if key != "_lock"}
+            return {key: value for key, value in vars(self).items() if key != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=Lock())
@@ -395,12 +371,9 @@ class Cascade:
         self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
         self._classes = None if classes is None else as_column(classes, "classes")
         require_one_order(self._stages, self._classes)
-        if batch_size is not None and not is_count(batch_size):
-            raise InvalidValueError(
-                f"batch_size={batch_size!r} is not a number of rows: expected an integer from 1, "
-                "or None."
-            )
-        self._batch_size = batch_size
+        self._batch_size = (
+            None if batch_size is None else whole_number(batch_size, "batch_size", least=1)
+        )
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -467,34 +440,6 @@ class Cascade:
         result = self._joined(self._route(limits, take), count)
         self.statistics.add(result.answered, result.seconds)
         return result
-
-    def predict_batches(
-        self, batches: Iterable[Any], *, groups: Iterable[Any] | None = None
-    ) -> Iterator[CascadeResult]:
-        """One result for each batch, as it is asked for: never more than one batch is held.
-
-        Parameters
-        ----------
-        batches : iterable
-            Rows as in `predict`, some at a time. A batch may be empty.
-        groups : iterable, optional
-            The groups of the rows of each batch, as in `predict`.
-
-        Yields
-        ------
-        CascadeResult
-            That of each batch, in their order.
-        """
-        named = repeat(None) if groups is None else groups
-        # Without groups there is no end to the names that are not there.
-        pairs = zip(batches, named, strict=groups is not None)
-        for number, (batch, names) in enumerate(pairs):
-            try:
-                result = self.run(batch, groups=names)
-            except ModelError as error:
-                error.add_note(f"This was in batch {number}.")
-                raise
-            yield result
 
     def _route(
         self, limits: Floats, take: Take
@@ -627,5 +572,5 @@ def _remedy(X: Any) -> str:
     if isinstance(X, (str, bytes, bytearray)):
         return "put it into a list."
     if isinstance(X, Iterator):
-        return "list() its rows, or pass an iterable of batches to predict_batches."
+        return "list() its rows, or run the cascade on one batch after the other."
     return "pass an array, a data frame, a list of rows or a dictionary of columns."

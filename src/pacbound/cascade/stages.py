@@ -171,11 +171,6 @@ def require_one_order(stages: Sequence[Stage], classes: NDArray[Any] | None) -> 
             )
 
 
-def is_count(value: Any) -> bool:
-    """Whether `value` is an integer from 1."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
-
-
 def model_name(model: Any) -> str:
     """What a callable is called: `LogisticRegression.predict_proba`, `small`, `Sequential`."""
     if isinstance(model, partial):
