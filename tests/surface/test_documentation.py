@@ -35,6 +35,7 @@ def test_what_is_too_long_is_named() -> None:
         "a.md has 2,501 words, 2,500 are allowed.",
         "b.md has 30,000 words, 2,500 are allowed.",
         "The pages have 41,501 words, 40,000 are allowed.",
+        "The pages for users have 32,501 words, 29,500 are allowed.",
     ]
     assert WORDS["above"]({"README.md": 700, "a.md": 2_500}) == []
 
