@@ -43,6 +43,7 @@ class PrecisionCertificate(ReachedCertificate, FlagCertificate):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> score = rng.random(2000)
     >>> certificate = certify_precision(score, rng.random(2000) < score, target=0.8, delta=0.01)
@@ -148,6 +149,7 @@ def certify_precision(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from pacbound.data import fashion_mnist
     >>> table = fashion_mnist()
     >>> shoe, boot = table.confidence_fast, 9

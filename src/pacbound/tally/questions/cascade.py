@@ -96,7 +96,7 @@ class CascadeQuestion(Question):
     --------
     >>> question = CASCADE.of_columns(confidence=["c"], prediction=["fast", "slow"], label="y")
     >>> question.exits, question.grid, question.outcomes
-    (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
+    (1, DyadicGrid(bits=16, digits=0), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
     """
 
     models: tuple[str, ...] = ()
