@@ -97,6 +97,9 @@ def test_what_is_likely_a_slip_is_asked_about() -> None:
     ids = np.array(["7", "7 ", " 7", "8"])[np.arange(900) % 4]
     with pytest.warns(UserWarning, match="clusters holds .* which count as two"):
         certify_recall(SCORE, RIGHT, **ASKED, clusters=ids)
+    ids = np.array([*ids[:3], *map(str, range(100, 997))])
+    with pytest.warns(UserWarning, match="row_ids holds .* which count as two"):
+        certify_recall(SCORE, RIGHT, **ASKED, row_ids=ids)
     with pytest.warns(UserWarning, match="score and positive are equal in every row"):
         certify_recall(RIGHT.astype(float), RIGHT, **ASKED)
 

@@ -479,6 +479,7 @@ class Candidates:
             self._tell(self._weights[-1])
         if "row_ids" in self._draw.slots:
             names, places = _named(rows, "row_ids")
+            ask_about_spaces(islice(names, 0 if self._rows else _LOOKED_AT), "row_ids")
             self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
             if self._draw.chooses:
                 self._tell(places, names)
