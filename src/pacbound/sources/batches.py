@@ -177,19 +177,6 @@ def part_of(progress: Progress | None, done: float, part: float) -> Progress | N
     return None if progress is None else lambda share: progress(done + part * share)
 
 
-def stored_and_constant(
-    table: Any, columns: Sequence[str] | None
-) -> tuple[list[str], dict[str, str | None]]:
-    """The columns that are asked for, or all: those in the file itself, and those that its path
-    stands for, with their value.
-    """
-    if columns is not None:
-        require_columns(table, columns)
-    names = table.columns if columns is None else columns
-    constants = {name: table.partitions[name] for name in names if name in table.partitions}
-    return [name for name in names if name not in constants], constants
-
-
 def in_order(
     tables: Sequence[TableFile], wanted: Mapping[str, Wanted], progress: Progress | None
 ) -> Iterator[tuple[Path, Batch]]:

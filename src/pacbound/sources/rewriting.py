@@ -84,7 +84,8 @@ def rewrite(
         if not came:
             if not may_be_empty:
                 raise InvalidValueError(f"{tables[0].path}: no rows, so nothing is written.")
-            _written(writer, change, _no_rows(tables[0]), tables[0])
+            first: Any = tables[0]
+            _written(writer, change, first.no_rows(), first)
     return came, went
 
 
@@ -96,28 +97,6 @@ def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> 
         rows, columns = change(batch)
         writer.write(rows, columns)
     return rows.rows
-
-
-def _no_rows(table: TableFile) -> Batch:
-    """The columns of the table with no rows in them."""
-    if isinstance(table, (NpzFile, NpyFile)):
-        return table.no_rows()
-    # Arrays go out without Arrow.
-    import pyarrow  # noqa: PLC0415
-
-    from pacbound.sources.formats.records import RecordRows, with_constants  # noqa: PLC0415
-
-    # Text has no types to keep.
-    schema = getattr(
-        table, "schema", pyarrow.schema([(name, pyarrow.string()) for name in table.columns])
-    )
-    columns = [pyarrow.nulls(0, kind) for kind in schema.types]
-    record = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
-    folders: dict[str, str | None] = {
-        name: None for name in table.columns if name not in schema.names
-    }
-    is_text = not hasattr(table, "schema")
-    return RecordRows(0, with_constants(record, folders), is_text=is_text)
 
 
 def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:

@@ -139,8 +139,8 @@ def _relations(
 
 def _layout(table: Any, schemas: Mapping[Path, dict[str, str]], names: Sequence[str]) -> _Layout:
     if format_of(table.path) == "delimited":
-        found = {name: table.place_of(place) for place, name in enumerate(table.header)}
-        if any(list(table.header).count(name) > 1 for name in names):
+        found = {name: table.place_of(place) for place, name in enumerate(table.stored)}
+        if any(list(table.stored).count(name) > 1 for name in names):
             raise NotPlainError
         stored, constants = _split(table.path, found, names)
         return _Layout("delimited", table.options, table.decimal, stored, constants)
@@ -165,7 +165,7 @@ def _keys(table: Any, names: Sequence[str]) -> Sequence[str]:
     """
     first: Sequence[str] = table.first_keys
     return (
-        table.keys
+        table.stored
         if any(name in partitions_of(table.path) and name not in first for name in names)
         else first
     )

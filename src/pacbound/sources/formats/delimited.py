@@ -12,13 +12,12 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.batches import Progress, stored_and_constant
 from pacbound.sources.embedded_duckdb import (
     OutOfMemory,
     QueryError,
@@ -32,8 +31,9 @@ from pacbound.sources.embedded_duckdb import (
     share_done,
 )
 from pacbound.sources.fingerprints import require_sound
+from pacbound.sources.formats.stored import StoredTable
 from pacbound.sources.notation import PLAIN, Notation, delimiter_hint
-from pacbound.sources.paths import partitions_beside, separator_of
+from pacbound.sources.paths import separator_of
 
 _ROWS = 2**16
 # Buffers of 32 MB, the default, make the memory grow with the file until a few are in flight.
@@ -52,18 +52,16 @@ _PROBLEMS = {
 }
 
 
-class DelimitedFile:
-    """A CSV or TSV file with a header, in UTF-8; the parts of its path that stand for columns come
-    last.
-    """
+class DelimitedFile(StoredTable):
+    """A CSV or TSV file with a header, in UTF-8."""
 
     def __init__(self, path: Path, notation: Notation = PLAIN) -> None:
-        self.path = path
+        super().__init__(path)
         self.decimal = notation.decimal or "."
         self._separator = notation.delimiter or separator_of(path) or ","
 
     @cached_property
-    def header(self) -> Sequence[str]:
+    def stored(self) -> Sequence[str]:
         opened = gzip.open if self.path.suffix.lower() == ".gz" else open
         try:
             with opened(self.path, "rt", encoding="utf-8-sig", newline="") as file:
@@ -76,24 +74,16 @@ class DelimitedFile:
             raise InvalidValueError(f"{self.path} is empty: expected a header and rows.")
         return header
 
-    @cached_property
-    def partitions(self) -> dict[str, str | None]:
-        return partitions_beside(self.path, self.header)
-
-    @property
-    def columns(self) -> Sequence[str]:
-        return [*self.header, *self.partitions]
-
     @property
     def hint(self) -> str | None:
         """What to do if its columns are not the ones that are meant."""
-        return delimiter_hint(self.header, self._separator)
+        return delimiter_hint(self.stored, self._separator)
 
     @property
     def options(self) -> str:
         """How DuckDB is to read it: by place, because it takes C and c for one name."""
         columns = ", ".join(
-            f"{literal(self.place_of(place))}: 'VARCHAR'" for place in range(len(self.header))
+            f"{literal(self.place_of(place))}: 'VARCHAR'" for place in range(len(self.stored))
         )
         return (
             f"{_FIXED}, allow_quoted_nulls=false, delim={literal(self._separator)}, "
@@ -105,23 +95,18 @@ class DelimitedFile:
         """What a column is called inside DuckDB."""
         return f"c{place}"
 
-    def batches(
-        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
-    ) -> Iterator[Any]:
+    def records(
+        self, columns: Sequence[str] | None
+    ) -> Iterator[tuple[float, Any, Mapping[str, Any]]]:
         # Counting needs no Arrow.
-        from pacbound.sources.formats.records import (  # noqa: PLC0415
-            RecordRows,
-            UnreadableError,
-            with_constants,
-        )
+        from pacbound.sources.formats.records import UnreadableError  # noqa: PLC0415
 
-        stored, constants = stored_and_constant(self, columns)
         # All of them by their places: a name may be there twice.
-        places = range(len(stored)) if columns is None else map(self.header.index, stored)
+        stored = self.stored if columns is None else columns
+        places = range(len(stored)) if columns is None else map(self.stored.index, stored)
         named = [f"coalesce({identifier(self.place_of(place))}, '')" for place in places]
         wanted = ", ".join(named) or "''"
         require_sound(self.path, separator=self._separator)
-        start = 0
         with connected(ordered=True) as connection:
             try:
                 # One thread: several begin in the middle, and take lines inside of quotes for rows.
@@ -129,15 +114,7 @@ class DelimitedFile:
                 query = select(wanted, f"read_csv({file_list([self.path])}, {options})")
                 for record in in_batches(connection.sql(query), _ROWS):
                     rows = record.select(range(len(stored))).rename_columns(stored)
-                    yield RecordRows(
-                        start,
-                        with_constants(rows, constants),
-                        is_text=True,
-                        decimal=self.decimal,
-                    )
-                    start += record.num_rows
-                    if progress is not None:
-                        progress(share_done(connection))
+                    yield share_done(connection), rows, {"decimal": self.decimal}
             except OutOfMemory as error:
                 raise out_of_memory(str(self.path), error) from None
             except (QueryError, *UnreadableError) as error:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.batches import Progress, stored_and_constant
 from pacbound.sources.embedded_duckdb import (
     Connection,
     connected,
@@ -25,9 +23,10 @@ from pacbound.sources.embedded_duckdb import (
     in_batches,
     literal,
     select,
+    share_done,
 )
 from pacbound.sources.fingerprints import require_sound
-from pacbound.sources.paths import partitions_beside
+from pacbound.sources.formats.stored import StoredTable
 
 _ROWS = 2**16
 _FIRST_ROWS = 1000
@@ -36,11 +35,8 @@ _SOUND = f"{_IS_OBJECT} AND len(json_keys(json)) = len(list_distinct(json_keys(j
 _KEYS = "unnest(json_keys(json)) AS key"
 
 
-class JsonFile:
-    """A file of JSON objects; the parts of its path that stand for columns come last."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+class JsonFile(StoredTable):
+    """A file of JSON objects."""
 
     @cached_property
     def layout(self) -> str:
@@ -64,7 +60,7 @@ class JsonFile:
         return self._found(select(_KEYS, f"({first}) WHERE {_IS_OBJECT}"))
 
     @cached_property
-    def keys(self) -> Sequence[str]:
+    def stored(self) -> Sequence[str]:
         """The keys of all rows, which takes reading them."""
         everywhere = select(_KEYS, f"{self._objects} WHERE {_IS_OBJECT}")
         return list(
@@ -73,25 +69,13 @@ class JsonFile:
             )
         )
 
-    @cached_property
-    def partitions(self) -> dict[str, str | None]:
-        return partitions_beside(self.path, self.keys)
-
-    @property
-    def columns(self) -> Sequence[str]:
-        return [*self.keys, *self.partitions]
-
-    def batches(
-        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
-    ) -> Iterator[Any]:
+    def records(
+        self, columns: Sequence[str] | None
+    ) -> Iterator[tuple[float, Any, Mapping[str, Any]]]:
         # Counting needs no Arrow.
-        from pacbound.sources.formats.records import (  # noqa: PLC0415
-            RecordRows,
-            UnreadableError,
-            with_constants,
-        )
+        from pacbound.sources.formats.records import UnreadableError  # noqa: PLC0415
 
-        keys, constants = stored_and_constant(self, columns)
+        keys, start = self.stored if columns is None else columns, 0
         require_sound(self.path)
         with connected(ordered=True) as connection, explained(str(self.path)):
             values = (
@@ -99,21 +83,13 @@ class JsonFile:
                 if columns is None
                 else [*map(_text, keys), *map(_is_nested, keys)]
             )
-            start, total = 0, self._rows(connection) if progress is not None else 1
             try:
                 for record in self._reader(connection, values):
                     lines, nested = self._checked(record, start), record.columns[2 + len(keys) :]
                     rows = record.select(range(2, 2 + len(keys))).rename_columns(keys)
-                    yield RecordRows(
-                        start,
-                        with_constants(rows, constants),
-                        is_text=True,
-                        lines=lines,
-                        nested=dict(zip(keys, nested, strict=True)) if nested else {},
-                    )
+                    marked = dict(zip(keys, nested, strict=True)) if nested else {}
+                    yield share_done(connection), rows, {"lines": lines, "nested": marked}
                     start += record.num_rows
-                    if progress is not None:
-                        progress(start / total)
             except UnreadableError as error:
                 raise InvalidValueError(
                     f"{self.path} cannot be read ({str(error).splitlines()[0]}). Was it cut short?"
@@ -126,10 +102,6 @@ class JsonFile:
     def _found(self, keys: str) -> list[str]:
         with connected(ordered=True) as connection, explained(str(self.path)):
             return list(dict.fromkeys(key for (key,) in connection.execute(keys).fetchall()))
-
-    def _rows(self, connection: Connection) -> int:
-        [(rows,)] = connection.execute(select("count(*)", self._objects)).fetchall()
-        return int(rows)
 
     def _reader(self, connection: Connection, values: Sequence[str]) -> Any:
         # Names of their own: DuckDB takes C and c for one.

@@ -4,15 +4,15 @@ Arrow's own formats (Feather, IPC files and streams), batch by batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.sources.batches import Progress, stored_and_constant
-from pacbound.sources.paths import format_of, partitions_beside
+from pacbound.sources.formats.stored import StoredTable
+from pacbound.sources.paths import format_of
 
 _ROWS = 2**16
 _FILE = b"ARROW1"
@@ -20,42 +20,29 @@ _FILE = b"ARROW1"
 _Records: TypeAlias = Iterator[tuple[float, Any]]
 
 
-class TypedFile:
-    """A Parquet, Arrow or Feather file; the parts of its path that stand for columns come last."""
+class TypedFile(StoredTable):
+    """A Parquet, Arrow or Feather file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    is_text = False
 
     @cached_property
     def schema(self) -> Any:
         with self._opened() as (schema, _):
             return without_views(schema)
 
-    @cached_property
-    def partitions(self) -> dict[str, str | None]:
-        return partitions_beside(self.path, self.schema.names)
-
     @property
-    def columns(self) -> Sequence[str]:
-        return [*self.schema.names, *self.partitions]
+    def stored(self) -> Sequence[str]:
+        return list(self.schema.names)
 
-    def batches(
-        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
-    ) -> Iterator[Any]:
-        # Counting inside DuckDB needs no Arrow.
-        from pacbound.sources.formats.records import RecordRows, with_constants  # noqa: PLC0415
-
-        stored, constants = stored_and_constant(self, columns)
-        start = 0
+    def records(
+        self, columns: Sequence[str] | None
+    ) -> Iterator[tuple[float, Any, Mapping[str, Any]]]:
         with self._opened() as (_, records):
-            for share, record in records(None if columns is None else stored):
+            for share, record in records(None if columns is None else list(columns)):
+                plain = without_views(record.schema)
                 for first in range(0, record.num_rows, _ROWS):
-                    part, plain = record.slice(first, _ROWS), without_views(record.schema)
-                    part = part if part.schema == plain else part.cast(plain)
-                    yield RecordRows(start, with_constants(part, constants))
-                    start += part.num_rows
-                if progress is not None:
-                    progress(share)
+                    part = record.slice(first, _ROWS)
+                    yield share, part if part.schema == plain else part.cast(plain), {}
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Callable[[list[str] | None], _Records]]]:
