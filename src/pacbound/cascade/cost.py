@@ -175,7 +175,8 @@ def certified_cost(
     answered = np.zeros(certificate.exits + 1, dtype=np.int64)
 
     def count_exits(part: Rows) -> None:
-        answered[:] += _exits(_scores(part, thresholds), thresholds)
+        scores = [part.scores(f"confidence {m}") for m in range(len(thresholds))]
+        answered[:] += _exits(scores, thresholds)
 
     tables = _take_rows(confidence, certificate.exits, data, reading, count_exits)
     if tables is not None and {*certificate.provenance.sources} & {*tables.fingerprints}:
@@ -210,11 +211,7 @@ def _of_one_cascade(given: Any) -> CascadeCertificate:
 
 
 def _bound(
-    certificate: CascadeCertificate,
-    shares: Floats,
-    exits: Integers,
-    rows: int,
-    delta: float,
+    certificate: CascadeCertificate, shares: Floats, exits: Integers, rows: int, delta: float
 ) -> CostBound:
     """The bound on the cost from those on the shares that have not left by each exit."""
     costs = certificate.costs_in_use or ()
@@ -226,8 +223,9 @@ def _bound(
         staying = staying if threshold == inf else min(staying, share) if threshold > 0 else 0.0
         upper += (Fraction(next_cost) - Fraction(cost)) * Fraction(staying)
     declared = certificate.declared
+    nearest = float(upper)
     return CostBound(
-        upper=_float_above(upper),
+        upper=nearest if Fraction(nearest) >= upper else nextafter(nearest, inf),
         observed=total_cost(exits, rows, costs) / rows,
         slow=costs[-1] if declared is None else declared.costs[-1],
         delta=delta,
@@ -243,11 +241,6 @@ def _exits(scores: Sequence[Floats], thresholds: Floats) -> Integers:
     for m in reversed(range(len(thresholds))):
         exits[scores[m] >= thresholds[m]] = m
     return np.bincount(exits, minlength=len(thresholds) + 1)
-
-
-def _float_above(value: Fraction) -> float:
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)
 
 
 def _rounded_up(value: float) -> str:
@@ -278,11 +271,6 @@ def _take_rows(
         return read_rows(data, slots, take, reading)
     take(Rows.of_arrays(slots, dict(zip(slots, columns, strict=True))))
     return None
-
-
-def _scores(rows: Rows, thresholds: Floats) -> list[Floats]:
-    """The scores of each exit."""
-    return [rows.scores(f"confidence {m}") for m in range(len(thresholds))]
 
 
 def _as_table(given: Any) -> NDArray[Any]:

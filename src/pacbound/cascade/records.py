@@ -119,7 +119,7 @@ class SampledOrder:
     def draw(self, look: int) -> None:
         """Take the sample of a look, which holds those of the looks before."""
         self.looked = look
-        self.sample[self._sampled(look)] = True
+        self.sample[self._permuted[: self._plan.drawn[look - 1]]] = True
 
     def worth_another_look(self, differ: Mask) -> bool:
         """Whether there is a second look, not yet taken, that will probably keep more."""
@@ -195,11 +195,8 @@ class SampledOrder:
         """The places of all sampled records in the order, rising."""
         return np.sort(self._rank[: self._plan.drawn[self.looked - 1] if self.looked else 0])
 
-    def _sampled(self, look: int) -> Integers:
-        return self._permuted[: self._plan.drawn[look - 1]]
-
     def _ranks(self, differ: Mask, look: int) -> Integers:
-        rows = self._sampled(look)
+        rows = self._permuted[: self._plan.drawn[look - 1]]
         return np.sort(self._rank[: len(rows)][differ[rows]])
 
 
@@ -242,9 +239,16 @@ def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Reco
         )
     slots = _slots("confidence", "prediction", None)
     arrays = {"confidence": confidence, "prediction": prediction}
-    records = read_in_blocks(slots, arrays, lambda parts: _records_of(parts, rule))
-    records = replace(records, dtype=getattr(prediction, "dtype", None))
-    return replace(_some(records), sources=frozenset([f"{ARRAY}{records.fingerprint}"]))
+
+    def records_of(parts: Iterable[Rows]) -> Records:
+        reading = _RecordReader(rule)
+        for rows in parts:
+            reading.take(rows)
+        return reading.records()
+
+    records = read_in_blocks(slots, arrays, records_of)
+    sources = frozenset([f"{ARRAY}{records.fingerprint}"])
+    return replace(records, dtype=getattr(prediction, "dtype", None), sources=sources)
 
 
 def records_of_files(
@@ -254,7 +258,7 @@ def records_of_files(
     slots = _slots(confidence, prediction, reading.notation.scale)
     records = _RecordReader(reading.rule)
     read = read_rows(source, slots, records.take, reading, copies=True)
-    return _some(replace(records.records(), sources=frozenset(read.fingerprints)))
+    return replace(records.records(), sources=frozenset(read.fingerprints))
 
 
 class _RecordReader:
@@ -266,7 +270,12 @@ class _RecordReader:
 
     def take(self, rows: Rows) -> None:
         """Take some rows."""
-        scores, codes = _read(rows, self._vocabulary)
+        found = rows.numbers("confidence")
+        gaps = np.isnan(found)
+        named = rows.name("confidence")
+        scores = checked_scores(np.where(gaps, 0.0, found), named, start=rows.start)
+        scores[gaps] = np.nan
+        codes = rows.classes("prediction", self._vocabulary)
         same_length(confidence=scores, prediction=codes)
         self._scores.append(scores)
         self._fast.append(codes.astype(codes_type(self._vocabulary)))
@@ -274,14 +283,9 @@ class _RecordReader:
     def records(self) -> Records:
         """All of them."""
         scores = np.concatenate(self._scores)
+        if not len(scores):
+            raise InvalidValueError("There are no records: a batch has at least one.")
         return Records(scores, np.concatenate(self._fast), self._vocabulary, self._rule)
-
-
-def _records_of(parts: Iterable[Rows], rule: ClassRule) -> Records:
-    reading = _RecordReader(rule)
-    for rows in parts:
-        reading.take(rows)
-    return reading.records()
 
 
 def codes_type(vocabulary: Vocabulary) -> np.dtype[Any]:
@@ -292,18 +296,3 @@ def codes_type(vocabulary: Vocabulary) -> np.dtype[Any]:
 def _slots(confidence: str, prediction: str, scale: float | None) -> dict[str, Slot]:
     score, answer = Slot("number or nothing", confidence), Slot("class", prediction)
     return scaled({"confidence": score, "prediction": answer}, scale)
-
-
-def _read(rows: Rows, vocabulary: Vocabulary) -> tuple[Floats, Integers]:
-    """Scores, NaN where one is missing, and the numbers of the fast answers."""
-    found = rows.numbers("confidence")
-    gaps = np.isnan(found)
-    checked = checked_scores(np.where(gaps, 0.0, found), rows.name("confidence"), start=rows.start)
-    checked[gaps] = np.nan
-    return checked, rows.classes("prediction", vocabulary)
-
-
-def _some(records: Records) -> Records:
-    if not len(records):
-        raise InvalidValueError("There are no records: a batch has at least one.")
-    return records
