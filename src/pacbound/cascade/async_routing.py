@@ -298,7 +298,7 @@ class AsyncCascade:
         return routed
 
     def _streamed(self, items: Items, groups: Names) -> _UnderWay:
-        self._exits.require_groups(groups, "the group of each item, or a function that gives it")
+        self._exits.required(groups, "the group of each item, or a function that gives it")
         groups = _names(groups, items)
 
         async def route(index: int, item: Any) -> Routed:
@@ -511,7 +511,4 @@ def _column(labels: list[Any]) -> Array:
         labels[0], (str, bool, int, float)
     ):
         return np.array(labels)
-    column = np.empty(len(labels), dtype=object)
-    for place, label in enumerate(labels):
-        column[place] = label
-    return column
+    return np.fromiter(labels, dtype=object, count=len(labels))

@@ -89,7 +89,7 @@ class ExitThresholds:
         """The thresholds of each of `count` rows, (rows, exits), by their `groups`. A group that is
         not known never exits.
         """
-        own = self._own(groups, "the group of each row")
+        own = self.required(groups, "the group of each row")
         if own is None:
             return np.broadcast_to(np.asarray(self.values), (count, self.exits))
         names = as_names(groups, "groups")
@@ -98,18 +98,13 @@ class ExitThresholds:
                 f"groups has {len(names)} names for {count} rows: pass one for each."
             )
         found, places = np.unique(names, return_inverse=True)
-        table = np.full((len(found), self.exits), np.inf)
-        for place, name in enumerate(map(str, found.tolist())):
-            table[place] = own.get(name, np.inf)
-        return np.asarray(table[places])
+        never = np.full(self.exits, np.inf)
+        table = [own.get(str(name), never) for name in found.tolist()]
+        return np.asarray(np.reshape(table, (-1, self.exits))[places])
 
     def of_item(self, group: Any) -> Floats:
         """The thresholds of one item, by its `group`."""
         return np.asarray(self.of_rows(1, None if group is None else [group])[0])
-
-    def require_groups(self, groups: Any, what: str) -> None:
-        """Raise unless `groups` are there if and only if thresholds depend on them."""
-        self._own(groups, what)
 
     def shown(self, exit_: int) -> str:
         """The threshold of an exit, for people."""
@@ -117,7 +112,10 @@ class ExitThresholds:
             return f"own of {len(self.values)} groups"
         return repr(float(self.values[exit_]))
 
-    def _own(self, groups: Any, what: str) -> dict[str, Floats] | None:
+    def required(self, groups: Any, what: str) -> dict[str, Floats] | None:
+        """The thresholds by group, None if they are common; raises unless `groups` are there if and
+        only if thresholds depend on them.
+        """
         if not isinstance(self.values, dict):
             if groups is not None:
                 raise InvalidTypeError(
@@ -415,9 +413,7 @@ def _one_label(stage: Stage, label: Any, item: int) -> Array:
         raise stage.error(f"gave item {item} no label.", row=item)
     if isinstance(label, (str, bool, int, float, np.generic)):
         return np.array([label])
-    held = np.empty(1, dtype=object)
-    held[0] = label
-    return held
+    return np.fromiter([label], dtype=object, count=1)
 
 
 def _on_host(values: Any) -> Any:

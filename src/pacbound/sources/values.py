@@ -125,10 +125,7 @@ def _column(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         issubclass(kind, str) for kind in set(map(type, values))
     ):
         # NumPy would write a number, or a missing value, among text as text.
-        objects = np.empty(len(values), dtype=object)
-        for place, value in enumerate(values):
-            objects[place] = value
-        return objects, None
+        return np.fromiter(values, dtype=object, count=len(values)), None
     try:
         if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
             return np.from_dlpack(values), None

@@ -179,43 +179,34 @@ def limits_of_rows(
     millisecond, arrays of one number are slow. With the own thresholds of groups, a tensor of one
     for each row there.
     """
-    limits, same_for_all = _limits(thresholds, exits)
-    if same_for_all is None:
+    limits = _limits(thresholds, exits)
+    if isinstance(limits.values, dict):
         of_rows = limits.of_rows(rows, groups)
         return [torch.tensor(column, device=_answering_device(x)) for column in of_rows.T]
-    if groups is not None:
-        limits.require_groups(groups, "the group of each row")
+    limits.required(groups, "the group of each row")
+    same_for_all: list[float] = limits.values.tolist()
     return same_for_all
-
-
-Limits = tuple[ExitThresholds, list[float] | None]
 
 
 def _limits(
     thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat], exits: int
-) -> Limits:
-    """The thresholds, and as plain numbers where they are the same for all rows."""
+) -> ExitThresholds:
     if type(thresholds) is list and {*map(type, thresholds)} == {float}:
-        return _checked_once(tuple(thresholds), exits)
+        return _checked_once(tuple(thresholds), exits + 1)
     given = certificate_of(thresholds)
     if isinstance(given, Certified):
-        return _checked_once(given, exits)
+        return _checked_once(given, exits + 1)
     if not isinstance(given, (Certificate, Mapping)) and np.ndim(given) != 1:
         raise InvalidTypeError(
             f"thresholds={thresholds!r}: expected {exits} numbers in a list, or a cascade "
             "certificate."
         )
-    return _checked(given, exits)
-
-
-def _checked(given: Any, exits: int) -> Limits:
-    limits = ExitThresholds.of(given, exits + 1)
-    return limits, None if isinstance(limits.values, dict) else limits.values.tolist()
+    return ExitThresholds.of(given, exits + 1)
 
 
 # A service answers thousands of batches by the same thresholds. Neither certificates nor numbers
 # change, so what was found of them stays true.
-_checked_once = lru_cache(maxsize=16)(_checked)
+_checked_once = lru_cache(maxsize=16)(ExitThresholds.of)
 
 
 def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Tensor, Tensor]:

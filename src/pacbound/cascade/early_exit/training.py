@@ -207,7 +207,7 @@ class _Run:
             "losses": self.losses,
             "network": self.network.state_dict(),
             "branch": branch.state(),
-            "random": _random_states(self.loader),
+            "random": {name: get() for name, (get, _) in _generators(self.loader).items()},
         }
         _write(path, state)
 
@@ -224,7 +224,9 @@ class _Run:
             raise InvalidValueError(
                 f"{path} is the checkpoint of another network: {error}"
             ) from error
-        _restore_random_states(self.loader, saved["random"])
+        for name, (_, restore) in _generators(self.loader).items():
+            if name in saved["random"]:
+                restore(saved["random"][name])
         self.losses = saved["losses"]
 
     def _plan(self) -> dict[str, Any]:
@@ -375,49 +377,32 @@ def _loaded(
     return state
 
 
-def _random_states(loader: Iterable[Any]) -> dict[str, Any]:
-    """The states of every generator that training may draw from.
-
-    These are torch's, its devices', the loader's, Python's and NumPy's.
+def _generators(loader: Iterable[Any]) -> dict[str, tuple[Callable[[], Any], Callable[..., Any]]]:
+    """What gives the state of every generator that training may draw from, and what restores it:
+    those of a DataLoader and of its samplers, too.
     """
-    # Augmentations of others may draw from it.
-    name, key, position, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
-    states: dict[str, Any] = {
-        "torch": torch.get_rng_state(),
-        "loader": [generator.get_state() for generator in _generators(loader)],
-        "python": random.getstate(),
-        "numpy": [name, torch.from_numpy(np.asarray(key).astype(np.int64)), position, *rest],
+    # Augmentations of others may draw from Python's and NumPy's.
+    found: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
+        "torch": (torch.get_rng_state, torch.set_rng_state),
+        "python": (random.getstate, random.setstate),
+        "numpy": (_numpy_state, np.random.set_state),
     }
     if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state_all()
+        found["cuda"] = torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all
     if torch.backends.mps.is_available():
-        states["mps"] = torch.mps.get_rng_state()
-    return states
-
-
-def _restore_random_states(loader: Iterable[Any], states: Mapping[str, Any]) -> None:
-    """Set every generator to the state that `_random_states` gave."""
-    torch.set_rng_state(states["torch"])
-    for generator, state in zip(_generators(loader), states["loader"], strict=True):
-        generator.set_state(state)
-    random.setstate(states["python"])
-    name, key, *rest = states["numpy"]
-    np.random.set_state((name, key.numpy().astype(np.uint32), *rest))  # noqa: NPY002
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(states["cuda"])
-    if "mps" in states and torch.backends.mps.is_available():
-        torch.mps.set_rng_state(states["mps"])
-
-
-def _generators(loader: Iterable[Any]) -> list[torch.Generator]:
-    """The generators of a DataLoader and of its samplers; one that is shared is listed twice."""
-    sampler, batch_sampler = (
-        getattr(loader, "sampler", None),
-        getattr(loader, "batch_sampler", None),
+        found["mps"] = torch.mps.get_rng_state, torch.mps.set_rng_state
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    owners = (
+        *(loader, getattr(loader, "sampler", None)),
+        *(batch_sampler, getattr(batch_sampler, "sampler", None)),
     )
-    owners = (loader, sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
-    return [
-        held
-        for owner in owners
-        if isinstance(held := getattr(owner, "generator", None), torch.Generator)
-    ]
+    for place, owner in enumerate(owners):
+        if isinstance(held := getattr(owner, "generator", None), torch.Generator):
+            found[f"loader {place}"] = held.get_state, held.set_state
+    return found
+
+
+def _numpy_state() -> tuple[Any, ...]:
+    name, key, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
+    # A checkpoint holds plain numbers and tensors.
+    return name, np.asarray(key).tolist(), *rest
