@@ -196,7 +196,7 @@ def test_a_model_is_better_than_itself_in_at_most_delta_of_noisy_judgements(judg
     rng = np.random.default_rng(8)
 
     def passes(quality: Any) -> bool:
-        asked = {"quality_scale": (1, 2, 3, 4, 5), "xi": 0.0, "delta": delta}
+        asked: dict[str, Any] = {"quality_scale": (1, 2, 3, 4, 5), "xi": 0.0, "delta": delta}
         return certify_replacement(quality=quality, **asked).certified
 
     judge(sum(passes(graded(rng, n)) for _ in range(runs)), runs, delta)

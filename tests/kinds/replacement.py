@@ -59,7 +59,7 @@ def _graded(**options: Any) -> Certificate:
     quality = np.random.default_rng(3).integers(1, 6, size=(500, 2)).astype(float)
     quality[:, 1] = np.maximum(quality[:, 1], quality[:, 0] - 1)
     quality[:4, 0] = quality[2:6, 1] = np.nan
-    asked = {"quality_scale": (1, 5), "graded_by": "two annotators"}
+    asked: dict[str, Any] = {"quality_scale": (1, 5), "graded_by": "two annotators"}
     asked |= {"xi": 0.05, "delta": 0.05}
     return certify_replacement(quality=quality, **{**asked, **options})
 

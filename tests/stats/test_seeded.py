@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from decimal import localcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,7 +184,7 @@ def test_the_chance_of_a_staircase_that_begins_late_is_exact(first: int) -> None
 
 
 def test_from_200_000_outcomes_on_the_pair_decides_and_a_rate_of_0_is_not_for_it() -> None:
-    asked = {"xi": 0.01, "delta": 1e-3}
+    asked: dict[str, Any] = {"xi": 0.01, "delta": 1e-3}
     assert seeded_test(1000, 3000, 200_000, **asked) is paired_test(1000, 3000, 200_000, **asked)
     assert seeded_work(200_000, **asked) == 0.0
     assert seeded_test([0, 9], [9, 0], 50, xi=0.02, delta=0.1).tolist() == [True, False]

@@ -109,7 +109,7 @@ class ThresholdCertificate(Certificate):
         return groups_of(self.values)
 
     @property
-    def allowed(self) -> int | None:
+    def allowed(self) -> Any:
         """How many trials may be events; -1 if not even zero pass. With groups, in all of them.
         None where the trials are the rows that reach the threshold.
         """
