@@ -28,7 +28,7 @@ from experiments.robot.rooms import DANGER_TRAINING, TUNING
 from experiments.shield.networks import arrays, train_danger, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
-from pacbound.shield import Frames, Rollouts, collect_rollouts
+from pacbound.shield import Frames, Rollouts, Task, collect_rollouts
 
 FIRST_ROOM = 2000  # of those for tuning; the design of the network was chosen on the ones before
 
@@ -95,16 +95,11 @@ def rolled_out(
     label."""
     with tempfile.TemporaryDirectory() as folder:
         rollouts = collect_rollouts(
-            IndoorNavigation,
-            policy,
-            brake,
-            danger,
+            Task(IndoorNavigation, policy, brake, danger, horizon=HORIZON, identity="training"),
             seeds=seeds,
             outcome="labels",
-            horizon=HORIZON,
             keep_frames=True,
             folder=folder,
-            identity="training",
             n_jobs=jobs,
             progress=shown("rollouts"),
         )

@@ -26,7 +26,7 @@ from experiments.shield.demonstrations import demonstrations
 from experiments.shield.networks import arrays, train_policy, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
-from pacbound.shield import collect_rollouts
+from pacbound.shield import Task, collect_rollouts
 
 
 def main() -> None:
@@ -78,13 +78,9 @@ def measured(policy: ImagePolicy, rooms: int, jobs: int) -> dict[str, Any]:
     """How often the policy stays recoverable and how often it reaches the goal, in rooms that it
     has not seen."""
     rollouts = collect_rollouts(
-        IndoorNavigation,
-        policy,
-        brake,
-        None,
+        Task(IndoorNavigation, policy, brake, horizon=HORIZON),
         seeds=TUNING[:rooms],
         outcome="labels",
-        horizon=HORIZON,
         follow_through=True,
         n_jobs=jobs,
         progress=shown("rollouts"),

@@ -10,20 +10,31 @@ is a sum over a small grid.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from pacbound.shield import Rollouts, collect_rollouts
+from pacbound.shield import Rollouts, Task, collect_rollouts
 
 FASTEST, FARTHEST = 6, 30
 
 
+def of_parts(function: Any, *parts: Any, **options: Any) -> Any:
+    """What a function gives for a task made of its parts, with the options that are left."""
+    if not isinstance(parts[0], Task):
+        own = {each.name for each in fields(Task)} & options.keys()
+        task = Task(*parts[:4], **{name: options.pop(name) for name in own})
+        parts = (task, *parts[4:])
+    return function(*parts, **options)
+
+
 def labelled(*task: Any, **options: Any) -> Rollouts:
     """Rollouts with labels of what is un-recoverable."""
-    return collect_rollouts(*task, **options, outcome="labels")
+    found: Rollouts = of_parts(collect_rollouts, *task, **options, outcome="labels")
+    return found
 
 
 class Car(gymnasium.Env[Any, Any]):

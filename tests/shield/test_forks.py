@@ -144,14 +144,12 @@ class Scripted(Car):
 
 
 def _scripted(dangers: list[float], *forks: bool, **options: int) -> list[tuple[int, int, bool]]:
-    found = collect_rollouts(
-        lambda: Scripted(forks, **options),
-        lambda at: 1,
-        brake,
+    task = Task(
+        *(lambda: Scripted(forks, **options), lambda at: 1, brake),
         lambda at: dangers[int(at[0])],
-        seeds=[2, 3],
         horizon=len(dangers),
     )
+    found = collect_rollouts(task, seeds=[2, 3])
     columns = (getattr(found, name) for name in ("lowest", "highest", "unsafe"))
     return list(zip(*(column[found.rollout == 3].tolist() for column in columns), strict=True))
 

@@ -15,7 +15,7 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 import mujoco
 from tests.shield.cars import labelled
 
-from pacbound.shield import check_label
+from pacbound.shield import Task, check_label
 from pacbound.shield.gym import RestorableMujoco
 from pacbound.shield.protocol import Restorable
 
@@ -119,8 +119,9 @@ def test_rollouts_of_gymnasium_environments_are_labelled(name: str, size: int) -
     def hold(observation: Any) -> Any:
         return np.array([6 * observation[1] + observation[3]]) if size == 1 else np.zeros(size)
 
-    rollouts = labelled(make, push, hold, lambda observation: 0.5, seeds=range(5), **options)
+    task = Task(make, push, hold, lambda observation: 0.5, **options)
+    rollouts = labelled(task, seeds=range(5))
     assert rollouts.unsafe.all()
     for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
         assert first > 0
-        assert check_label(make, push, hold, seed=seed, first_unrecoverable=first, **options)
+        assert check_label(task, seed=seed, first_unrecoverable=first)

@@ -19,11 +19,12 @@ from tests.shield.cars import (
     danger,
     is_recoverable,
     labelled,
+    of_parts,
     rash,
     slippery,
 )
 
-from pacbound.shield import PerRollout, Rollouts, check_label
+from pacbound.shield import PerRollout, Rollouts, Task, check_label
 from pacbound.shield.rollouts.task import Role, stream
 
 HORIZON = 40
@@ -91,7 +92,7 @@ def test_labels_and_scores_are_those_of_the_closed_form() -> None:
 @pytest.mark.parametrize("environment", [Car, slippery])
 def test_replay_confirms_every_label_and_refutes_its_neighbours(environment: Any) -> None:
     rollouts = collect(environment, rash, brake, danger, seeds=range(150))
-    replay = partial(check_label, environment, rash, brake, horizon=HORIZON)
+    replay = partial(of_parts, check_label, environment, rash, brake, horizon=HORIZON)
     labelled = [
         (int(seed), int(first))
         for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True)
@@ -197,19 +198,10 @@ class Finishing(Straight):
 def test_the_backup_goes_on_past_termination_unless_a_terminated_environment_is_at_rest(
     rests: bool, unsafe: bool
 ) -> None:
-    rollouts = labelled(
-        Finishing, coast, brake, danger, seeds=[5], horizon=5, rests_when_terminated=rests
-    )
+    task = Task(Finishing, coast, brake, danger, horizon=5, rests_when_terminated=rests)
+    rollouts = labelled(task, seeds=[5])
     assert rollouts.unsafe[0] == unsafe
-    replayed = check_label(
-        Finishing,
-        coast,
-        brake,
-        seed=5,
-        first_unrecoverable=0,
-        horizon=5,
-        rests_when_terminated=rests,
-    )
+    replayed = check_label(task, seed=5, first_unrecoverable=0)
     assert bool(replayed) == unsafe
 
 
@@ -293,14 +285,13 @@ def test_random_policies_backups_and_dangers_follow_from_the_seed() -> None:
         return lambda observation: -1 if rng.random() < 0.9 else 0
 
     parts = PerRollout(make_noisy), PerRollout(make_backup), PerRollout(make_danger)
-    whole = collect(slippery, *parts, seeds=range(100))
-    backwards = collect(slippery, *parts, seeds=range(99, -1, -1), chunk=7)
+    task = Task(slippery, *parts, horizon=HORIZON)
+    whole = labelled(task, seeds=range(100))
+    backwards = labelled(task, seeds=range(99, -1, -1), chunk=7)
     for name, column in whole.columns.items():
         np.testing.assert_array_equal(column, backwards.columns[name][::-1])
-    labelled = np.flatnonzero(whole.first_unrecoverable >= 0)
-    assert len(labelled) > 20
-    for row in labelled:
+    rows = np.flatnonzero(whole.first_unrecoverable >= 0)
+    assert len(rows) > 20
+    for row in rows:
         first = int(whole.first_unrecoverable[row])
-        assert check_label(
-            slippery, *parts[:2], seed=int(row), first_unrecoverable=first, horizon=HORIZON
-        )
+        assert check_label(task, seed=int(row), first_unrecoverable=first)

@@ -18,7 +18,7 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 
 import joblib
 from tests.products import standing_for
-from tests.shield.cars import Car, brake, danger, labelled, rash, slippery
+from tests.shield.cars import Car, brake, danger, labelled, of_parts, rash, slippery
 
 from pacbound.errors import InvalidValueError
 from pacbound.shield import Frames, Rollouts, Task, collect_rollouts, run_shielded
@@ -64,10 +64,11 @@ def in_parts(way: Any, folder: Path, environment: Any, **options: Any) -> Any:
     options |= {"folder": folder, "chunk": 5, "seeds": range(200), "horizon": 40}
     # The environment of a process that is killed is slower, and gives the same.
     options["identity"] = "slippery"
+    parts = environment, rash, brake, danger
     if way == "shielded":
-        return run_shielded(environment, rash, brake, danger, [0.5, np.inf], **options)
+        return of_parts(run_shielded, *parts, [0.5, np.inf], **options)
     options["keep_frames"] = way == "labels"
-    return collect_rollouts(environment, rash, brake, danger, outcome=way, **options)
+    return of_parts(collect_rollouts, *parts, outcome=way, **options)
 
 
 PROGRAM = """

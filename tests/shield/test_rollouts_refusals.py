@@ -13,7 +13,16 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, labelled, rash
+from tests.shield.cars import (
+    FARTHEST,
+    Car,
+    CarWithClearance,
+    brake,
+    danger,
+    labelled,
+    of_parts,
+    rash,
+)
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield import Rollouts, collect_rollouts
@@ -215,7 +224,6 @@ def test_a_danger_model_that_never_gives_a_danger_is_an_error() -> None:
         ({"check_clearance": "all"}, InvalidTypeError, "check_clearance"),
         ({"folder": "x"}, InvalidTypeError, "identity is missing"),
         ({"identity": {"danger": "a"}}, InvalidTypeError, "identity is of type dict"),
-        ({"horizon": None}, InvalidTypeError, "horizon is missing"),
         ({"environment": 3}, InvalidTypeError, "environment is a int"),
         ({"policy": 3}, InvalidTypeError, "policy is of type int"),
         ({"backup": None}, InvalidTypeError, "backup is of type NoneType"),
@@ -269,6 +277,6 @@ def test_a_danger_model_that_shares_its_memory_with_the_backup_is_found_out(outc
     asked: Any = {"seeds": range(10), "horizon": 40, "outcome": outcome}
     shared = Filter()
     with pytest.raises(InvalidValueError, match=r"is 0\.04 instead of 0\.06, at step 2"):
-        collect_rollouts(Ready, rash, Braking(shared), shared, **asked)
-    apart = collect_rollouts(Ready, rash, Braking(Filter()), Filter(), **asked)
+        of_parts(collect_rollouts, Ready, rash, Braking(shared), shared, **asked)
+    apart = of_parts(collect_rollouts, Ready, rash, Braking(Filter()), Filter(), **asked)
     assert len(apart) == 10

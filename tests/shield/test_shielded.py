@@ -20,6 +20,7 @@ from tests.shield.cars import (
     chance_to_be_unsafe,
     danger,
     labelled,
+    of_parts,
     rash,
     slippery,
 )
@@ -27,7 +28,7 @@ from tests.shield.cars import (
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield import ShieldedRollouts, run_shielded
 
-run = partial(run_shielded, horizon=40)
+run = partial(of_parts, run_shielded, horizon=40)
 THRESHOLDS = [0.0, 0.5, 0.875, 1.0, np.inf]
 
 
@@ -73,7 +74,8 @@ def test_braking_goes_on_past_the_horizon_and_ends_at_standstill() -> None:
             return self._look(), {}
 
     coasting = partial(
-        run_shielded, Straight, lambda seen: 0, brake, lambda seen: float(seen[0] <= 7)
+        *(of_parts, run_shielded, Straight),
+        *(lambda seen: 0, brake, lambda seen: float(seen[0] <= 7)),
     )
     ended = coasting(0.5, seeds=[5, 8, 9, 13], horizon=2)
     assert ended.fired_at.tolist() == [0, 1, 1, -1]

@@ -11,7 +11,7 @@ import pytest
 from tests.shield.cars import labelled
 
 from experiments.robot import IndoorNavigation, brake
-from pacbound.shield import check_label, run_shielded
+from pacbound.shield import Task, check_label, run_shielded
 
 pytestmark = pytest.mark.long
 
@@ -28,21 +28,16 @@ def danger(observation: Any) -> float:
     return 1 - float(observation["depth"][:, 20:44].min())
 
 
+TASK = Task(IndoorNavigation, rush, brake, danger, horizon=HORIZON, backup_steps=60)
+
+
 def test_labels_of_the_robot_are_confirmed_by_replay() -> None:
     rollouts = collect(rush, brake, danger, seeds=range(12))
     labelled = np.flatnonzero(rollouts.first_unrecoverable >= 0)
     assert len(labelled) > 6
     for row in labelled:
         first = int(rollouts.first_unrecoverable[row])
-        found = check_label(
-            IndoorNavigation,
-            rush,
-            brake,
-            seed=int(row),
-            first_unrecoverable=first,
-            horizon=HORIZON,
-            backup_steps=60,
-        )
+        found = check_label(TASK, seed=int(row), first_unrecoverable=first)
         assert (found.safe_at, found.safe_after) == (True, False)
 
 
@@ -63,15 +58,6 @@ def test_the_same_seeds_give_the_same_rollouts_to_the_bit_in_one_process_and_in_
 
 def test_a_shield_that_fires_early_enough_is_safe_where_the_plain_rollout_was_caught() -> None:
     plain = collect(rush, brake, danger, seeds=range(12))
-    shielded = run_shielded(
-        IndoorNavigation,
-        rush,
-        brake,
-        danger,
-        0.8,
-        seeds=range(12),
-        horizon=HORIZON,
-        backup_steps=60,
-    )
+    shielded = run_shielded(TASK, 0.8, seeds=range(12))
     missed = plain.unsafe & (plain.score < 0.8)
     assert not (shielded.unsafe & ~missed).any()

@@ -20,15 +20,14 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from pacbound.errors import InvalidValueError, PacboundError
-from pacbound.shield.rollouts.task import START, Task, TaskOptions, read_danger, task_of
+from pacbound.shield.rollouts.task import START, Task, read_danger, require_task
 from pacbound.shield.rollouts.world import (
     Difference,
-    Environment,
     UnsoundClearanceError,
     World,
     difference,
@@ -286,15 +285,7 @@ class LabelCheck:
         return self.ok
 
 
-def check_label(
-    environment: Task | Environment,
-    policy: Any = None,
-    backup: Any = None,
-    *,
-    seed: int,
-    first_unrecoverable: int,
-    **task: Unpack[TaskOptions],
-) -> LabelCheck:
+def check_label(task: Task, *, seed: int, first_unrecoverable: int) -> LabelCheck:
     """Replay the rollout of a seed and brake at its first un-recoverable state, and once more a
     step of the policy later.
 
@@ -303,15 +294,10 @@ def check_label(
 
     Parameters
     ----------
-    environment
-        The `Task` that the rollout was collected with; or its environment, with `policy`, `backup`
-        and the keywords of `Task` beside it. The danger model is not asked.
-    policy, backup
-        As in `Task`.
+    task
+        What the rollout was collected with. The danger model is not asked.
     seed, first_unrecoverable
         The entries of the rollout in these columns of `Rollouts`.
-    **task
-        Where no `Task` is passed, its keywords, as in `collect_rollouts`.
 
     Returns
     -------
@@ -343,10 +329,10 @@ def check_label(
     >>> check_label(task, seed=4, first_unrecoverable=17)
     LabelCheck(seed=4, first_unrecoverable=17, safe_at=True, safe_after=False)
     """
-    whole = task_of(environment, policy, backup, None, task)
+    require_task(task)
     number = whole_number(seed, "seed")
     step = whole_number(first_unrecoverable, "first_unrecoverable")
-    at, after = (_safe_after(whole, number, taken) for taken in (step, step + 1))
+    at, after = (_safe_after(task, number, taken) for taken in (step, step + 1))
     return LabelCheck(number, step, at, after)
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,7 @@ from pacbound.shield.rollouts.rollout import (
     frame_arrays,
     roll_out,
 )
-from pacbound.shield.rollouts.task import Task, TaskOptions, fixed_seeds, task_of
-from pacbound.shield.rollouts.world import Environment
+from pacbound.shield.rollouts.task import Task, fixed_seeds, require_task
 from pacbound.sources.batches import Progress
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.coins import keyed_numbers
@@ -531,10 +530,7 @@ def _number_of(threshold: float) -> int:
 
 @overload
 def collect_rollouts(
-    environment: Task | Environment,
-    policy: Any = None,
-    backup: Any = None,
-    danger: Any = None,
+    task: Task,
     *,
     seeds: Any,
     outcome: Literal["forks"] = "forks",
@@ -544,16 +540,12 @@ def collect_rollouts(
     n_jobs: int | None = None,
     chunk: int = 32,
     progress: Progress | None = None,
-    **task: Unpack[TaskOptions],
 ) -> ForkedRollouts: ...
 
 
 @overload
 def collect_rollouts(
-    environment: Task | Environment,
-    policy: Any = None,
-    backup: Any = None,
-    danger: Any = None,
+    task: Task,
     *,
     seeds: Any,
     outcome: Literal["labels"],
@@ -565,15 +557,11 @@ def collect_rollouts(
     n_jobs: int | None = None,
     chunk: int = 32,
     progress: Progress | None = None,
-    **task: Unpack[TaskOptions],
 ) -> Rollouts: ...
 
 
 def collect_rollouts(  # noqa: PLR0913, RUF100
-    environment: Task | Environment,
-    policy: Any = None,
-    backup: Any = None,
-    danger: Any = None,
+    task: Task,
     *,
     seeds: Any,
     outcome: Outcome = "forks",
@@ -585,7 +573,6 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     n_jobs: int | None = None,
     chunk: int = 32,
     progress: Progress | None = None,
-    **task: Unpack[TaskOptions],
 ) -> ForkedRollouts | Rollouts:
     """Roll out a policy without its shield, and fork each rollout wherever its danger rises: what
     `certify_forks` needs. Or label its first un-recoverable state: what `certify_shield` needs.
@@ -613,12 +600,9 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
 
     Parameters
     ----------
-    environment
-        A `Task`; or its environment, with `policy`, `backup`, `danger` and the keywords of `Task`,
-        `horizon` at least, beside it.
-    policy, backup, danger
-        As in `Task`. Forks need a danger model. Without one, the scores of labels are NaN, and
-        frames can be kept to train one.
+    task
+        The environment, who acts in it, and for how long. Forks need a danger model. Without one,
+        the scores of labels are NaN, and frames can be kept to train one.
     seeds
         One for each rollout, no two the same: `range(start, start + 20_000)`, from a start that was
         drawn at random, once, and stands in your file.
@@ -647,14 +631,11 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     n_jobs
         The number of workers, as joblib counts them; the backend is that of
         `joblib.parallel_config`. A large model whose arithmetic depends on the number of threads
-        must be held to one, as by `torch.set_num_threads(1)` in `environment`.
+        must be held to one, as by `torch.set_num_threads(1)` where the environment is made.
     chunk
         How many seeds a worker runs at a time.
     progress
         Called with the share of the rollouts that are done.
-    **task
-        Where no `Task` is passed, its keywords: `horizon`, `backup_steps`, `success`, `unsafe`,
-        `restore`, `rests_when_terminated`, `environment_options`, `identity`.
 
     Returns
     -------
@@ -685,23 +666,23 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
     ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
-    >>> rollouts = collect_rollouts(
+    >>> task = Task(
     ...     make,
     ...     policy=lambda x: int(x[2] > 0),
     ...     backup=lambda x: int(x[2] + x[3] > 0),
     ...     danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
-    ...     seeds=range(60),
     ...     horizon=25,
     ...     backup_steps=20,
     ... )
+    >>> rollouts = collect_rollouts(task, seeds=range(60))
     >>> rollouts
     ForkedRollouts(60: 14 unsafe without a shield, 0 lost, 468 forks)
     >>> certificate = rollouts.certify(xi=0.1, delta=0.05)
     >>> print(f"{certificate.threshold:.2f}")
     0.69
     """
-    whole = task_of(environment, policy, backup, danger, task)
-    _require_fitting(outcome, whole, follow_through=follow_through, keep_frames=keep_frames)
+    require_task(task)
+    _require_fitting(outcome, task, follow_through=follow_through, keep_frames=keep_frames)
     recording = Recording(
         bool(follow_through),
         bool(trust_clearance),
@@ -711,9 +692,9 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     made: Any = ForkedRollouts if outcome == "forks" else Rollouts
     job = _forked_chunk if outcome == "forks" else _chunk
-    plan = {**whole.plan(folder), **asdict(recording), "kind": made.kind}
-    rehearse(whole, fixed, trust_clearance=trust_clearance)
-    rows = collect(partial(job, whole, recording), fixed, workers, plan)
+    plan = {**task.plan(folder), **asdict(recording), "kind": made.kind}
+    rehearse(task, fixed, trust_clearance=trust_clearance)
+    rows = collect(partial(job, task, recording), fixed, workers, plan)
     found: ForkedRollouts | Rollouts = made(**rows, task=known_task(plan))
     return found
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Workers, collect, each_seed
 from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
-from pacbound.shield.rollouts.task import Role, Task, TaskOptions, fixed_seeds, of_rollout, task_of
-from pacbound.shield.rollouts.world import Environment, World
+from pacbound.shield.rollouts.task import Role, Task, fixed_seeds, of_rollout, require_task
+from pacbound.shield.rollouts.world import World
 from pacbound.sources.batches import Progress
 
 
@@ -229,18 +229,14 @@ class ShieldedRollouts(RolloutTable):
 
 
 def run_shielded(  # noqa: PLR0913, RUF100
-    environment: Task | Environment,
-    policy: Any = None,
-    backup: Any = None,
-    danger: Any = None,
-    certificate_or_thresholds: Any = None,
+    task: Task,
+    certificate_or_thresholds: Any,
     *,
     seeds: Any,
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
     progress: Progress | None = None,
-    **task: Unpack[TaskOptions],
 ) -> ShieldedRollouts:
     """Roll out a policy with its shield on, at one threshold or several: to see what a certificate
     is worth, or to certify one.
@@ -254,21 +250,15 @@ def run_shielded(  # noqa: PLR0913, RUF100
 
     Parameters
     ----------
-    environment
-        A `Task`; or its environment, with `policy`, `backup`, `danger` and the keywords of `Task`,
-        `horizon` at least, beside it.
-    policy, backup, danger
-        As in `Task`. There must be a danger model.
+    task
+        The environment, who acts in it, and for how long. There must be a danger model.
     certificate_or_thresholds
-        A `ShieldCertificate`, a number, or several of them; after a `Task`, by name. Thresholds
-        that are equal are run once. Unsafe rollouts are counted among all, whatever rate a
-        certificate is about.
+        A `ShieldCertificate`, a number, or several of them. Thresholds that are equal are run once.
+        Unsafe rollouts are counted among all, whatever rate a certificate is about.
     seeds
         One for each rollout, no two the same.
     folder, n_jobs, chunk, progress
         As in `collect_rollouts`.
-    **task
-        Where no `Task` is passed, its keywords, as in `collect_rollouts`.
 
     Returns
     -------
@@ -309,12 +299,11 @@ def run_shielded(  # noqa: PLR0913, RUF100
     ... )
     >>> thresholds = [0.69, float("inf")]
     >>> seeds = range(1000, 1060)
-    >>> tested = run_shielded(task, certificate_or_thresholds=thresholds, seeds=seeds)
+    >>> tested = run_shielded(task, thresholds, seeds=seeds)
     >>> [int(tested.at(threshold).unsafe.sum()) for threshold in thresholds]
     [1, 54]
     """
-    whole = task_of(environment, policy, backup, danger, task)
-    if whole.danger is None:
+    if require_task(task).danger is None:
         raise InvalidTypeError(
             "danger is None: a shield needs a danger model. For the policy alone pass the "
             "threshold +inf, and a danger model that never fails: lambda seen: 0.0"
@@ -322,12 +311,12 @@ def run_shielded(  # noqa: PLR0913, RUF100
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     thresholds = _thresholds(certificate_or_thresholds)
     plan = {
-        **whole.plan(folder),
+        **task.plan(folder),
         "kind": "shielded rollouts",
         "thresholds": [encode_float(value) for value in thresholds],
     }
-    rehearse(whole, fixed, trust_clearance=False, restores=False)
-    rows = collect(partial(_chunk, whole, thresholds), fixed, workers, plan)
+    rehearse(task, fixed, trust_clearance=False, restores=False)
+    rows = collect(partial(_chunk, task, thresholds), fixed, workers, plan)
     return ShieldedRollouts(**rows, task=known_task(plan))
 
 

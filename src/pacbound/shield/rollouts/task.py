@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 from types import MethodType
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,25 +101,12 @@ def of_rollout(thing: Any, seed: int, role: Role, step: int = 0) -> Any:
     return thing.make(np.random.default_rng(stream(seed, role, step)))
 
 
-class TaskOptions(TypedDict, total=False):
-    """The keywords of a `Task`, for functions that make one; explained there."""
-
-    horizon: int
-    backup_steps: int
-    success: Asked
-    unsafe: Asked | None
-    restore: str
-    rests_when_terminated: bool
-    environment_options: Mapping[str, Any]
-    identity: str
-
-
 @dataclass(frozen=True)
 class Task:
     """What rollouts are made of; everything else about one follows from its seed.
 
-    `collect_rollouts`, `run_shielded` and `check_label` take a task in place of its parts, so that
-    the three are certain to speak of the same thing.
+    `collect_rollouts`, `run_shielded` and `check_label` take a task, so that the three are certain
+    to speak of the same thing.
 
     Parameters
     ----------
@@ -356,18 +343,10 @@ def fixed_seeds(seeds: Any) -> NDArray[np.int64]:
     return checked
 
 
-def task_of(environment: Any, policy: Any, backup: Any, danger: Any, options: TaskOptions) -> Task:
-    """The task that was passed, or that of the parts that were passed in place of it."""
-    if not isinstance(environment, Task):
-        if options.get("horizon") is None:
-            raise InvalidTypeError("horizon is missing: pass the most steps that the policy takes.")
-        given = {name: value for name, value in options.items() if value is not None}
-        return Task(environment, policy, backup, danger, **given)  # type: ignore[arg-type]
-    parts = {"policy": policy, "backup": backup, "danger": danger, **options}
-    beside = [name for name, value in parts.items() if value is not None]
-    if beside:
-        raise InvalidTypeError(
-            f"{beside[0]} was passed beside a Task, which holds it already: leave it out, or "
-            "change the task by dataclasses.replace. All but the task is passed by name."
+def require_task(task: Any) -> Task:
+    """`task`, if it is one."""
+    if not isinstance(task, Task):
+        raise InvalidTypeError.of(
+            "task", task, "a Task: Task(environment, policy, backup, danger, horizon=...)"
         )
-    return environment
+    return task
