@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from itertools import chain, cycle, islice
+from itertools import chain, count, cycle, islice
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -36,7 +36,7 @@ from pacbound.cascade.answers import FORMAT, AnswersFile, read_header
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.monitor import BundleMonitor
-from pacbound.shield import Rollouts
+from pacbound.shield import ForkedRollouts, Rollouts, ShieldedRollouts
 from pacbound.shield.rollouts.files import (
     ROWS,
     SEEDS,
@@ -45,9 +45,9 @@ from pacbound.shield.rollouts.files import (
     packed,
     read_plan,
 )
-from pacbound.shield.rollouts.rollout import RolloutRow
 from pacbound.sources.opening import open_tables
 from pacbound.sources.rewriting import write_rows
+from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.question import in_order
 
 every_example = pytest.mark.parametrize(
@@ -60,21 +60,8 @@ every_example = pytest.mark.parametrize(
 
 _LOOKALIKES = [
     *("[0, 10]", "[0,5)", "[", "[[[[[[[[", "]", "{", "}", '{"a": [1, 2]}', '"', "\\", '\\"'),
-    *(
-        "\\u0000",
-        "0",
-        "-0",
-        "1.0",
-        "1e5",
-        "1" * 30,
-        "NaN",
-        "Infinity",
-        "+inf",
-        "-inf",
-        "null",
-        "true",
-        ",",
-    ),
+    *("\\u0000", "0", "-0", "1.0", "1e5", "1" * 30, "NaN", "Infinity", "+inf", "-inf", "null"),
+    *("true", ","),
     *("\x00", "a\x00", "\x1b[2J", "\x7f", "\x85", "\u2028", "\ufeff", "\u202e", "\U0010ffff", "é"),
     *("e\u0301", "sha256:" + "0" * 64, "pacbound-tally", "pacbound-certificate", "digest"),
     *("\r", "\r\n", "\t", " "),
@@ -236,11 +223,14 @@ def _columns(question: str, pool: list[str]) -> dict[str, Any]:
         "abstention": {"confidence": score, "correct": right},
         "calibration": {"confidence": score, "correct": right},
         "cascade": {"confidence": score, **models},
+        "forks": {"rollout": range(80), "lowest": [0] * 80, "highest": [65537] * 80},
+        "pass-rate": {"passed": right},
         "recall": {"score": score, "positive": right},
         "replacement": models,
         "sets": {"probability": np.full((rows, 2), 0.5), "label": right.astype(int)},
         "shield": {"score": score, "unsafe": right},
     }
+    asked["forks"]["unsafe"] = right
     return {**asked[question], "groups": groups * 2, "source": line(pool[0])}
 
 
@@ -248,8 +238,7 @@ def _columns(question: str, pool: list[str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("question", "draw"),
     [
-        *((question, {}) for question in ("abstention", "calibration", "cascade", "recall")),
-        *((question, {}) for question in ("replacement", "sets", "shield")),
+        *((question, {}) for question in QUESTIONS),
         ("calibration", {"row_ids": 1}),
         ("cascade", {"seed": 75261937, "clusters": 3}),
     ],
@@ -348,21 +337,26 @@ def test_the_state_of_monitors_of_named_claims_groups_and_classes(
 # ---- rollouts
 
 
-def _rollouts(pool: list[str], task: Mapping[str, Any]) -> Rollouts:
+of_each = pytest.mark.parametrize("table", [Rollouts, ForkedRollouts, ShieldedRollouts])
+
+
+def _rollouts(table: Any, pool: list[str], task: Mapping[str, Any]) -> Any:
+    forked = table is ForkedRollouts
     rows = [
-        RolloutRow(seed, [-np.inf, 0.25, np.nan][seed % 3], seed % 2 == 0, error=text)
-        for seed, text in enumerate([*pool, ""])
+        table.row(seed, *((0, 65537, True, 9) if forked else (number, seed % 2 == 0)), error=text)
+        for seed, text, number in zip(count(), [*pool, ""], cycle([-np.inf, 0.25, np.nan]))
     ]
-    return Rollouts(**columns_of(rows), task=task)
+    return table(**columns_of(rows), task=task)
 
 
+@of_each
 @every_example
-def test_a_table_of_rollouts(examples: int, tmp_path: Path) -> None:
+def test_a_table_of_rollouts(examples: int, table: Any, tmp_path: Path) -> None:
     def check(pool: list[str]) -> None:
         task = {"environment": pool[0], "policy": pool[-1], "horizon": 40}
-        made = _rollouts(pool, task)
+        made = _rollouts(table, pool, task)
         made.save(tmp_path / "r.npz")
-        again = Rollouts.load(tmp_path / "r.npz")
+        again = table.load(tmp_path / "r.npz")
         for column, values in made.columns.items():
             np.testing.assert_array_equal(again.columns[column], values)
         assert again.task.items() >= task.items()
@@ -370,19 +364,20 @@ def test_a_table_of_rollouts(examples: int, tmp_path: Path) -> None:
     tried(examples, POOLS, check)
 
 
+@of_each
 @every_example
-def test_the_folder_of_a_collection(examples: int, tmp_path: Path) -> None:
+def test_the_folder_of_a_collection(examples: int, table: Any, tmp_path: Path) -> None:
     def check(pool: list[str]) -> None:
         home = tmp_path / "home"
         rmtree(home, ignore_errors=True)
         task = {"identity": pool[0], "environment": pool[0], "policy": pool[-1]}
-        plan = {**task, "kind": Rollouts.kind, "parts": 1}
-        made, seeds = _rollouts(pool, task), np.arange(3)
+        plan = {**task, "kind": table.kind, "parts": 1}
+        made, seeds = _rollouts(table, pool, task), np.arange(3)
         parts = {f"{ROWS}{column}": values for column, values in made.columns.items()}
         CheckpointFolder(home, plan).write(0, packed({**parts, SEEDS: seeds}))
         assert read_plan(home) == plan
         resumed = CheckpointFolder(home, plan).rows(0, seeds)
-        again = Rollouts.load(home)
+        again = table.load(home)
         assert resumed is not None
         assert again.task == task
         for column, values in made.columns.items():
@@ -431,6 +426,7 @@ def test_a_checkpoint_of_training(examples: int, tmp_path: Path) -> None:
         ("jsonl", "arrow"),
         ("parquet", "csv"),
         ("csv", "tsv"),
+        ("npz", "npz"),
     ],
 )
 def test_a_table_with_columns_added(
@@ -442,7 +438,10 @@ def test_a_table_with_columns_added(
     def check(pool: list[str]) -> None:
         column = f"{line(pool[0])}:"
         rows: dict[str, Any] = {"confidence": [0.5] * len(pool), column: pool}
-        write_rows(tmp_path / f"in.{source}", rows, [])
+        if source == "npz":
+            np.savez(tmp_path / "in.npz", **rows)
+        else:
+            write_rows(tmp_path / f"in.{source}", rows, [])
         certificate.apply_to_file(tmp_path / f"in.{source}", tmp_path / f"out.{target}")
         (table,) = open_tables(tmp_path / f"out.{target}")
         (batch,) = table.batches()

@@ -88,6 +88,19 @@ for name, options in {
         _with_groups(in_a_group(getattr(kinds, name), **options))
     )
 
+
+@pair("rows-by-group")
+def number_of_rows_of_a_rate_in_every_group(kept: bool, rows: int) -> float:
+    """One verdict for all groups: the other one always passes."""
+
+    def claims(trials: int, count: int) -> bool:
+        groups = ["a"] * trials + ["b"] * 4
+        return kinds.pass_rate(trials + 4, count, groups=groups)
+
+    law = [*by_country("a", kept=kept, chance=0.5), Rows(0.5, "b", test=None)]
+    return false_at_best(law, {"a": claims}, rows)
+
+
 pair("rows-by-bin-and-group", what="number of rows of slices of a judge, by verdicts")(
     _with_groups(in_a_group(kinds.calibration, correction="bonferroni"))
 )
