@@ -92,6 +92,8 @@ def test_a_path_that_stands_for_nothing_is_refused(folder: Path, path: str, mess
     (folder / "empty").mkdir()
     with pytest.raises(InvalidValueError, match=message):
         expanded(folder / path)
+    with pytest.raises(InvalidValueError, match="Name each file with an option of its own"):
+        expanded(f"{folder / 'a.csv'},{folder / 'b.csv'}")
 
 
 @pytest.mark.parametrize(

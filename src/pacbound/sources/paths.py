@@ -190,7 +190,9 @@ def _files(path: Path) -> Iterator[Path]:
             if not (Path(match).is_dir() and "**" in str(path)):
                 yield from _files(Path(match))
     else:
-        raise InvalidValueError(f"{path} does not exist. Check the path.")
+        several = all(Path(one).exists() for one in str(path).split(","))
+        hint = "Name each file with an option of its own" if several else "Check the path"
+        raise InvalidValueError(f"{path} does not exist. {hint}.")
 
 
 def _table(path: Path) -> Path:
