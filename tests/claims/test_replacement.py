@@ -229,7 +229,7 @@ def test_a_monitor_rings_when_the_new_model_loses_more_than_certified() -> None:
     monitor = Monitor(certificate, delta=0.01)
     prediction, label = rows(300, 90, 0)
     assert monitor.update({"prediction": prediction, "label": label}) is not None
-    with pytest.raises(InvalidValueError, match="has no label"):
+    with pytest.raises(InvalidValueError, match="A label is missing in row 0"):
         Monitor(certificate, delta=0.01).update(
             {"prediction": [[1, 0], [1, 1]], "label": [NONE, 1]}
         )

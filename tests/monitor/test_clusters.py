@@ -17,6 +17,7 @@ from pacbound import (
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import update_from_files
+from pacbound.watch import Seen
 
 
 def _rows(patients: int, *, seed: int, first: int = 0, missed: float = 0.05) -> dict[str, Any]:
@@ -238,3 +239,10 @@ def test_a_monitor_refuses_rows_from_which_those_that_are_not_answered_were_left
     sure = fresh["confidence"] >= 0.9
     few = {name: column[sure][:20] for name, column in fresh.items()}
     assert monitor.update(few) is None
+
+
+def test_drawn_rows_in_several_groups_are_looked_at_as_wholes() -> None:
+    part = Seen(np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([0, 0, 1]))
+    closes = Seen.joined([part, part], [2, 2]).closes
+    assert closes is not None
+    assert closes.tolist() == [False, True, True] * 2

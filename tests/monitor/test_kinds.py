@@ -53,7 +53,7 @@ def test_a_cascade_of_which_few_answers_differ_is_watched_without_labels() -> No
     alarm = monitor.update([1] * 100)
     assert alarm is not None
     assert "of the answers differ from the slow model's" in str(alarm)
-    with pytest.raises(InvalidTypeError, match="labels have no part in it: leave label out"):
+    with pytest.raises(InvalidTypeError, match="has no 'label'"):
         monitor.update(rows | {"label": [1, 1, 1]})
     with pytest.raises(InvalidValueError, match="1 where the answer differs"):
         monitor.update([0, -1])
@@ -295,7 +295,7 @@ def test_a_row_in_several_groups_is_a_label_in_each_and_looked_at_as_a_whole() -
 @pytest.mark.parametrize(
     ("overlapping", "given", "message"),
     [
-        (False, {"loss": [0]}, "needs 'groups'"),
+        (False, {"loss": [0]}, "per group: name groups"),
         (False, {"loss": [0], "groups": {"day": [True]}}, "do not overlap: pass the group of each"),
         (True, {"loss": [0], "groups": ["night"]}, "pass groups as a mapping"),
         (True, {"loss": [0], "groups": {"dawn": [True]}}, "pass those that were certified"),

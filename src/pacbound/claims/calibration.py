@@ -17,8 +17,8 @@ from pacbound.claims.assumptions import ON_LEVELS, as_graded, drawn_over, in_pla
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
-    CalibrationWatch,
     shares,
+    watch_of_bins,
 )
 from pacbound.claims.claim import (
     Cells,
@@ -396,7 +396,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                 f"its scope is {certificate.scope!r}, so that one row is in several of its tables "
                 "at once. Calibrate per class or per group, each row in one, and monitor that"
             )
-        return CalibrationWatch(certificate)
+        return watch_of_bins(certificate)
 
     def cells(self, certificate: CalibrationCertificate) -> Cells:
         """The rows of each bin, and how many of them were right."""

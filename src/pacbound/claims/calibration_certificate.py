@@ -30,8 +30,8 @@ from pacbound.tally.columns import (
 )
 from pacbound.tally.grids import Bins
 from pacbound.tally.questions.correctness import CALIBRATION
-from pacbound.tally.questions.question import Judged, Scope
-from pacbound.watch import Counts, Seen, TableRows
+from pacbound.tally.questions.question import Scope
+from pacbound.watch import Counts, Watch
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -423,64 +423,37 @@ def shares(successes: Integers, trials: Integers) -> Floats:
 _WHAT = "A monitored calibration"
 
 
-class CalibrationWatch:
+def watch_of_bins(certificate: CalibrationCertificate) -> Watch:
     """The true confidence of every bin lies in its interval: each prediction falls into a bin, and
     is right or wrong there.
 
     Each bin has two sides: wrong more often than 1 - lower allows, right more often than upper
-    allows. Each side has bets of its own, which only rows of its bin change. Their average is the
-    evidence. Where restarts are mixed it is a supermartingale because each of them is one. Running
-    sums are added over bins: a label adds 1 to the sum of its own bin only, so that the total less
-    the number of labels is a supermartingale. Sides that allow every rate, such as a lower end of
-    0, have no bets.
+    allows. Each side has bets of its own, which only rows of its bin change. Sides that allow every
+    rate, such as a lower end of 0, have no bets.
     """
-
-    outcomes = ("wrong", "right")
-    single = None
-    roles = CALIBRATION.roles
-    claimed = "the true confidence of every bin lies in its interval"
-
-    def __init__(self, certificate: CalibrationCertificate) -> None:
-        self._certificate = certificate
-        ends = certificate.lower.ravel().tolist(), certificate.upper.ravel().tolist()
-        sides = [_sides(low, high) for low, high in zip(*ends, strict=True)]
-        tested = [cell for cell, found in enumerate(sides) if found]
-        if not tested:
-            raise InvalidValueError(
-                "No interval of this calibration can be refuted: all allow nearly every rate. "
-                "There is nothing to monitor; calibrate on more rows."
-            )
-        self.bets = tuple(joined(sides[cell]) for cell in tested)
-        number = np.array([len(sides[cell]) for cell in tested], dtype=np.float64)
-        self.shares = number / number.sum()
-        self._cells = tested
-        self._places = np.full(len(sides), -1)
-        self._places[tested] = np.arange(len(tested))
-        question = replace(CALIBRATION, graded=certificate.graded)
-        if certificate.graded is not None:
-            judged = as_graded(certificate.graded)
-            self.claimed = f"the mean quality of every bin, {judged}, lies in its interval"
-        rows = TableRows(
-            question, certificate.groups, _WHAT, self._seen, {"edges": certificate.grid}
+    ends = certificate.lower.ravel().tolist(), certificate.upper.ravel().tolist()
+    sides = [_sides(low, high) for low, high in zip(*ends, strict=True)]
+    tested = [cell for cell, found in enumerate(sides) if found]
+    if not tested:
+        raise InvalidValueError(
+            "No interval of this calibration can be refuted: all allow nearly every rate. There is "
+            "nothing to monitor; calibrate on more rows."
         )
-        self.of_columns, self.of_arrays, self.columns = (
-            rows.of_columns,
-            rows.of_arrays,
-            rows.columns,
-        )
+    number = np.array([len(sides[cell]) for cell in tested], dtype=np.float64)
+    places = np.full(len(sides), -1)
+    places[tested] = np.arange(len(tested))
+    graded, grid, groups = certificate.graded, certificate.grid, certificate.groups
 
-    def place_name(self, place: int) -> str | None:
-        """The bin, and its group where there are groups."""
-        table, cell = divmod(self._cells[place], self._certificate.grid.n_cells)
-        begin, end = self._certificate.grid.bounds
+    def named(place: int) -> str:
+        table, cell = divmod(tested[place], grid.n_cells)
+        begin, end = grid.bounds
         ends = f"({begin[cell]:g}, {end[cell]:g}]" if begin[cell] < end[cell] else f"{end[cell]:g}"
-        groups = self._certificate.groups
         return f"bin {ends}" + (f" of {groups[table]!r}" if groups else "")
 
-    def counted(self, given: Mapping[str, Any]) -> Counts:
+    def counted(given: Mapping[str, Any]) -> Counts:
         """`successes` of `trials` in each bin, as the certificate has them."""
         counts = only_known(given, {"successes": True, "trials": True}, _WHAT)
-        shape = self._certificate.trials.shape
+        shape = certificate.trials.shape
         right, rows = (whole_numbers(counts[name], name) for name in ("successes", "trials"))
         for name, array in (("successes", right), ("trials", rows)):
             if array.shape != shape and (shape[0] > 1 or array.shape != shape[1:]):
@@ -494,11 +467,23 @@ class CalibrationWatch:
                 "order of the arguments."
             )
         pairs = zip((rows - right).ravel().tolist(), right.ravel().tolist(), strict=True)
-        return [(int(self._places[cell]), pair) for cell, pair in enumerate(pairs) if any(pair)]
+        return [(int(places[cell]), pair) for cell, pair in enumerate(pairs) if any(pair)]
 
-    def _seen(self, found: Judged, tables: Integers) -> Seen:
-        cells = found.cells[:, 0] + tables * self._certificate.grid.n_cells
-        return Seen(self._places[cells], found.outcomes)
+    return Watch(
+        what=_WHAT,
+        claimed="the true confidence of every bin lies in its interval"
+        if graded is None
+        else f"the mean quality of every bin, {as_graded(graded)}, lies in its interval",
+        outcomes=("wrong", "right"),
+        bets=tuple(joined(sides[cell]) for cell in tested),
+        shares=number / number.sum(),
+        places=places,
+        place_name=named,
+        groups=groups,
+        question=replace(CALIBRATION, graded=graded),
+        counting={"edges": grid},
+        batch=counted,
+    )
 
 
 def _sides(lower: float, upper: float) -> list[Bets]:

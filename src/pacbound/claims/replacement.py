@@ -41,6 +41,7 @@ from pacbound.procedures.graded_replacement import certifies
 from pacbound.procedures.graded_replacement import refusal as graded_refusal
 from pacbound.procedures.replacement import NAME, Refusal, passes, power, refusal, too_small
 from pacbound.says import Says, Sentence, Value, confidence, count, share, with_counts
+from pacbound.stats.betting import difference_bets
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.stats.graded_bets import mean_upper
 from pacbound.stats.paired import (
@@ -73,7 +74,7 @@ from pacbound.tally.questions.replacement import (
 from pacbound.tally.row_ids import RowIds, returned
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally, require_is_tally
-from pacbound.watch import DifferenceWatch
+from pacbound.watch import LOST_OR_GAINED, Watch
 
 # The largest exact test that a plan waits for, about a second.
 EXACT_WORK: Final = 0.1
@@ -799,15 +800,14 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             return "a row may be in several of its groups; certify groups that do not overlap"
         every, graded = " in each group" if groups_of(values) else "", values.get("graded")
         text = f"at most {{xi}} {_lost_what(graded)} is lost against the old model{every}"
-        other = ("label",) if graded else ("quality", "preferred")
-        columns = tuple(one for one in REPLACEMENT.columns if one.name not in other)
-        return DifferenceWatch(
+        return Watch.of_tables(
             certificate,
-            replace(REPLACEMENT, columns=columns, graded=graded),
-            rate=certificate.xi,
+            difference_bets(certificate.xi),
+            {table["group"]: bool(table["passed"]) for table in values["tables"]},
+            outcomes=LOST_OR_GAINED,
             claimed=str(Sentence(text, {"xi": share(certificate.xi, "up")})),
-            held=[bool(table["passed"]) for table in values["tables"]],
-            differences=_lost_of if graded is None else _lost_as_graded,
+            question=replace(REPLACEMENT, graded=graded),
+            outcome=_lost_of if graded is None else _lost_as_graded,
         )
 
     def refused_groups(self, certificate: ReplacementCertificate) -> Iterable[str]:
@@ -936,15 +936,15 @@ def _lost_what(graded: Any) -> str:
     return "accuracy" if graded is None else "quality"
 
 
-def _lost_of(judged: Judged) -> Any:
-    """What each row loses: -1, 0 or 1; 2 where a label is missing."""
-    return np.array([0, -1, 1, 0, 2, 2, 2])[judged.outcomes]
+def _lost_of(judged: Judged, rows: Any, _: Any) -> Any:
+    """What each row loses, from 0 if it gains to 2; 3 where a label is missing."""
+    return np.array([1, 0, 2, 1, 3, 3, 3])[judged.outcomes[rows]]
 
 
-def _lost_as_graded(judged: Judged) -> Any:
-    """The difference of the qualities, without a coin; 2 where one is missing."""
-    lost = np.zeros(0) if judged.told is None else judged.told[0]
-    return np.where(np.isnan(lost), 2.0, lost)
+def _lost_as_graded(judged: Judged, rows: Any, _: Any) -> Any:
+    """The difference of the qualities, 1 where they are equal; 3 where one is missing."""
+    lost = np.zeros(0) if judged.told is None else judged.told[0][rows]
+    return np.where(np.isnan(lost), 3.0, 1.0 + lost)
 
 
 def _each_of(names: Sequence[str]) -> str:

@@ -60,9 +60,10 @@ from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, Value, in_unit, share
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
+from pacbound.tally.questions.question import Judged
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally
-from pacbound.watch import ColumnWatch, LossWatch
+from pacbound.watch import Integers, Watch, bets_on_losses
 
 # Twenty milliseconds, as `Certificate.work` counts them: a table that may end in a refusal.
 _TABLE_WORK = 2e-3
@@ -529,14 +530,13 @@ class ThresholdClaim(Claim[C]):
         words = procedure.words
         promise = words.graded if certificate.graded else words.in_use or words.promise
         claimed = str(Sentence(promise, quantities(self, certificate)))
-        allowed = allowed_rate(certificate.values, up=True)
+        bets = bets_on_losses(allowed_rate(certificate.values, up=True))
+        shared: dict[str, Any] = {"claimed": claimed, "outcomes": procedure.seen_as}
         if procedure.told_by:
             if certificate.values["scope"] != "top":
                 return "each of its groups is watched apart; certify one group, and monitor that"
-            what = f"A monitored {self.kind}"
-            return ColumnWatch(
-                what, procedure.told_by, rate=allowed, claimed=claimed, outcomes=procedure.seen_as
-            )
+            shared |= {"column": procedure.told_by}
+            return Watch.of_tables(certificate, bets, {None: True}, **shared)
         rate, question = procedure.rate, self.question_of(certificate)
         tables = certificate.values["tables"]
         limits = np.array([table["threshold"] for table in tables])
@@ -545,16 +545,19 @@ class ThresholdClaim(Claim[C]):
                 "This certificate acts on every row, so that nothing can be missed: there is "
                 "nothing to monitor."
             )
-        return LossWatch(
+
+        def outcome(judged: Judged, rows: Integers, places: Integers) -> Any:
+            cells, outcomes = judged.cells[rows, -1], judged.outcomes[rows]
+            trials, events = rate.among(question.outcomes, cells, outcomes, limits[places])
+            return np.where(trials, events, -1)
+
+        return Watch.of_tables(
             certificate,
-            question,
-            rate=allowed,
-            claimed=claimed,
-            outcomes=procedure.seen_as,
-            held=[not is_refused(certificate, table) for table in tables],
-            trials_and_events=lambda cells, outcomes, places: rate.among(
-                question.outcomes, cells, outcomes, limits[places]
-            ),
+            bets,
+            {table["group"]: not is_refused(certificate, table) for table in tables},
+            question=replace(question, graded=certificate.graded),
+            outcome=outcome,
+            **shared,
         )
 
     def cells(self, certificate: C) -> Cells:

@@ -742,10 +742,12 @@ class Monitor(SavedMonitor):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {name: value for name, value in vars(self).items() if name != "_lock"}
+            own = vars(self)
+            return {name: own[name] for name in own.keys() - {"_lock", "_clock"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=RLock())
+        self._clock = Clock(watch_of(self.certificate), self._promise, self.seed)
 
     def _moved(self, state: State) -> Alarm | None:
         before = 0 if self._clock.is_over(state) else len(self._state.rung)

@@ -23,7 +23,7 @@ from pacbound.claims.cascade.certificate import (
     unit_costs,
 )
 from pacbound.claims.cascade.fields import Costs, cascade_fields
-from pacbound.claims.cascade.watch import CascadeWatch
+from pacbound.claims.cascade.watch import watch_of_cascade
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, interval_work, sealed
 from pacbound.claims.provenance import Provenance
@@ -442,9 +442,9 @@ class CascadeClaim(Claim[CascadeCertificate]):
         drawn = (words.figure(certificate, group) for group in certificate.tables)
         return (figure for figure in drawn if figure is not None)
 
-    def watch(self, certificate: CascadeCertificate) -> CascadeWatch:
+    def watch(self, certificate: CascadeCertificate) -> Any:
         """What a row in use loses against the slow model."""
-        return CascadeWatch(certificate)
+        return watch_of_cascade(certificate)
 
     def refused_groups(self, certificate: CascadeCertificate) -> Iterable[str]:
         """The groups that never exit early."""
