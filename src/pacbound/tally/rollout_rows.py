@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, TableFile
+from pacbound.sources.formats.arrays import NpzFile
 from pacbound.sources.values import is_missing
 from pacbound.tally.columns import Rows, Slot
 from pacbound.tally.questions.question import Question
@@ -128,10 +129,13 @@ class RolloutRows:
 
     def _take_file(self, table: TableFile, most: int) -> None:
         flags, found, rows = list[bool](), dict[str, list[Any]](), 0
-        for whole in table.batches():
+        # Arrays that are no columns of this table may lie beside it.
+        name = self.unsafe.name
+        columns = table.alike(name) if isinstance(table, NpzFile) else table.columns
+        for whole in table.batches(columns) if columns else ():
             batch = whole.where(np.arange(whole.rows) < most - rows)
             flags += self._crashes(Rows.of_batch({"unsafe": self.unsafe}, batch)).tolist()
-            for name in table.columns:
+            for name in columns:
                 found.setdefault(name, []).extend(_held(batch, name))
             rows += batch.rows
             if rows >= most:

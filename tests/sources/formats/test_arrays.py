@@ -67,8 +67,8 @@ def test_members_that_are_not_asked_for_are_left_alone(
     tmp_path: Path, extra: dict[str, bytes]
 ) -> None:
     path = archive(tmp_path / "rows.npz", members() | extra)
-    tally = Tally.count("calibration", data=path, **COLUMNS)
-    assert tally.rows == 7
+    assert Tally.count("calibration", data=path, **COLUMNS).rows == 7
+    assert Tally.count("shield", score="c", unsafe="ok", data=path).rows == 7
 
 
 # A row that is a byte wider than a row may be; its zeros come with `bad_data`.

@@ -14,7 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -146,6 +146,14 @@ class NpzFile:
         """Its columns with no rows in them."""
         with self._streams(self.columns) as streams:
             return ArrayBatch(0, 0, {name: stream.read(0) for name, stream in streams.items()})
+
+    def alike(self, column: str) -> Sequence[str]:
+        """The columns of the shape of one, and it: others may be of anything."""
+        shapes = dict[str, Any]()
+        for name in self.columns:
+            with suppress(InvalidValueError), self._streams([name]) as streams:
+                shapes[name] = streams[name].header.shape
+        return [name for name in shapes if shapes[name] == shapes.get(column)]
 
     @contextmanager
     def _streams(self, names: Sequence[str]) -> Iterator[dict[str, _Member]]:
