@@ -27,7 +27,7 @@ import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -236,13 +236,15 @@ def measured(cell: Cell, methods: Sequence[str], draws: int) -> dict[str, Any]:
         verdicts(cell, methods, n, draws * TESTS) if tests else applied(cell, methods, n, draws)
         for n in SIZES
     ]
+    return {method: recorded([result[method] for result in results]) for method in methods}
+
+
+def recorded(found: Sequence[tuple[float, int, int]]) -> dict[str, list[float]]:
+    """What a method gets at each size, as it stands in the JSON file."""
     return {
-        method: {
-            "value": [round(result[method][0], 4) for result in results],
-            "broken": [result[method][1] for result in results],
-            "p": [float(f"{at_least(*result[method][1:], DELTA):.2g}") for result in results],
-        }
-        for method in methods
+        "value": [round(value, 4) for value, _, _ in found],
+        "broken": [broken for _, broken, _ in found],
+        "p": [float(f"{at_least(broken, draws, DELTA):.2g}") for _, broken, draws in found],
     }
 
 
@@ -282,7 +284,7 @@ def ahead(row: Row, name: str, place: int) -> bool:
     """Whether this method keeps its promise and is ahead of pacbound by more than `EQUAL`."""
     ours, other = (row["methods"][method] for method in ("pacbound", name))
     here, there = ours["value"][place], other["value"][place]
-    gap = 1.0 - there / here if row["kind"] == "sets" else there - here
+    gap = 1.0 - there / here if row["kind"] in ("sets", "calibration") else there - here
     return bool(other["p"][place] >= 0.01 and gap > EQUAL)
 
 
@@ -444,7 +446,12 @@ def table(rows: Sequence[Row]) -> str:
     """What each method gets at each size, on average over the cells of a claim; then every cell in
     which another one is ahead.
     """
-    lines = [line for kind in KINDS for line in _lines(kind, rows, METHODS[kind])]
+    return printed(rows, METHODS)
+
+
+def printed(rows: Sequence[Row], methods: Mapping[str, Sequence[str]]) -> str:
+    """The same of these methods of each claim."""
+    lines = [line for kind, names in methods.items() for line in _lines(kind, rows, names)]
     lost = [f"- {row['name']}: {'; '.join(row['behind'])}." for row in rows if row["behind"]]
     return "\n".join([markdown(HEADINGS, lines), *([""] * bool(lost)), *lost])
 
@@ -453,6 +460,22 @@ def short(rows: Sequence[Row]) -> str:
     """The same of the methods that promise what pacbound does, and of the nearest of the others."""
     lines = [line for kind in KINDS for line in _lines(kind, rows, METHODS[kind][:2])]
     return markdown(HEADINGS, lines)
+
+
+def lost(rows: Sequence[Row]) -> Iterator[str]:
+    """For each claim in how many cells nobody who keeps the promise is ahead, and all others."""
+    for kind in METHODS:
+        here = [row for row in rows if row["kind"] == kind]
+        behind = {row["name"].partition(": ")[2]: row["behind"] for row in here}
+        places = {
+            name: ", ".join(each.split()[2] for each in cells)
+            for name, cells in behind.items()
+            if cells
+        }
+        total = len(here) * len(SIZES)
+        won = total - sum(map(len, behind.values()))
+        named = "; ".join(f"{name.replace(', xi', ',')} ({n})" for name, n in places.items())
+        yield f"- *{kind}*: {won} of {total}; behind: {named}."
 
 
 def _lines(kind: str, rows: Sequence[Row], methods: Sequence[str]) -> Iterator[list[str]]:
