@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
-from pacbound import certify_shield, load_certificate
+from pacbound import Monitor, certify_shield, load_certificate
+from pacbound.errors import InvalidValueError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -76,5 +78,13 @@ def test_steps_are_no_rollouts(pacbound: Run, tmp_path: Path) -> None:
     for more in ((), ("--clusters", "run", "--seed", 53)):
         said = pacbound("shield", "steps.csv", *asked, *more, code=2).stderr
         assert "run looks like the name of a rollout" in said
+    pacbound("shield", "safe.csv", *asked, "-o", "safe.json")
+    watched = ("monitor", "safe.json", "steps.csv", "--delta", 0.001)
+    assert "run looks like the name of a rollout" in pacbound(*watched, code=2).stderr
+    frame = pl.read_csv(tmp_path / "steps.csv")
+    with pytest.raises(InvalidValueError, match="run looks like the name of a rollout"):
+        Monitor(load_certificate(tmp_path / "safe.json"), delta=0.001).update(
+            frame, columns={"unsafe": "collision"}
+        )
     said = pacbound("shield", "safe.csv", *asked).stderr
     assert said.startswith("note: No row is unsafe, and values of run repeat")

@@ -14,7 +14,7 @@ from pacbound.errors import (
     RepeatedSourceError,
 )
 from pacbound.monitor.bundle import BundleMonitor
-from pacbound.monitor.monitor import CLUSTERS, Alarm, Monitor, candidates_of
+from pacbound.monitor.monitor import CLUSTERS, Alarm, Monitor, candidates_of, rollouts_in
 from pacbound.sources.batches import (
     Progress,
     TableFile,
@@ -128,6 +128,9 @@ def update_from_files(
             taken.append(fingerprint)
         if monitor.rows == before:
             raise InvalidValueError(f"{tables[0].path}: no rows, so there is nothing to take in.")
+        if rollouts := rollouts_in(monitor.certificate, reading):
+            rollouts.take_files(tables)
+            rollouts.refuse_steps()
     return rung[0] if rung else None
 
 

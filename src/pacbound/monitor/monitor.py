@@ -34,6 +34,7 @@ from pacbound.tally.coins import fresh_seed
 from pacbound.tally.columns import Rows, Slot, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw, Unused
 from pacbound.tally.questions import with_article
+from pacbound.tally.rollout_rows import LOOKED_AT, RolloutRows
 from pacbound.tally.row_options import POSITIVE
 from pacbound.watch import RowReading, Seen
 
@@ -524,6 +525,7 @@ class Monitor(SavedMonitor):
     def _update_from_frame(self, frame: Any, columns: Mapping[str, Any]) -> Alarm | None:
         # Loaded here, because arrays need no narwhals.
         from pacbound.tally.frames.counting import (  # noqa: PLC0415
+            first_columns,
             has_order,
             whole_columns,
         )
@@ -537,6 +539,9 @@ class Monitor(SavedMonitor):
                 "columns as arrays."
             )
         reading = self.reading_of(**columns)
+        if rollouts := rollouts_in(self.certificate, reading):
+            rollouts.take_arrays(first_columns(frame, LOOKED_AT))
+            rollouts.refuse_steps()
         arrays = whole_columns(frame, reading.slots, in_order=True)
         return self.update_rows(reading, Rows.of_arrays(reading.slots, arrays))
 
@@ -777,6 +782,12 @@ def _refuse_picked(certificate: Certificate, labels: int, rows: int) -> None:
             f"cluster, {act} or not, since its row is drawn among all of them. If nearly all rows "
             f"are {act} now, certify again."
         )
+
+
+def rollouts_in(certificate: Certificate, reading: RowReading) -> RolloutRows | None:
+    """What finds steps among rows that are to be rollouts; None if the claim is about rows."""
+    are_rollouts = any("rollouts" in name for name in certificate.values["assumes"])
+    return RolloutRows.of(reading.slots) if are_rollouts else None
 
 
 def candidates_of(certificate: Certificate, reading: RowReading, seed: int | None) -> Candidates:

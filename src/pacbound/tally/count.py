@@ -343,7 +343,7 @@ def _ask_about_outcome_as_score(given: Mapping[str, Any]) -> None:
 
 def _require_rollouts(question: Question, given: Mapping[str, Any], data: Any) -> None:
     """Refuse steps where rollouts belong. What addresses stand for is not looked at."""
-    seen = RolloutRows.of(question)
+    seen = RolloutRows.of(question.slots)
     if data is None:
         named = [name for name in ("clusters", "groups") if name in given]
         by = {name: given[name] for name in named if not isinstance(given[name], Mapping)}
@@ -357,7 +357,8 @@ def _require_rollouts(question: Question, given: Mapping[str, Any], data: Any) -
     elif not any(ADDRESS.match(str(path)) for path in as_list(data)):
         options = {name: value for name, value in given.items() if name in ROWS}
         seen.take_files(open_tables(data, Notation.of(**options_about("notation", options))))
-    seen.judge()
+    seen.refuse_steps()
+    seen.ask()
 
 
 def _count_rows(

@@ -26,7 +26,6 @@ from pacbound.sources.batches import Batch, TableFile
 from pacbound.sources.formats.arrays import NpzFile
 from pacbound.sources.values import is_missing
 from pacbound.tally.columns import Rows, Slot
-from pacbound.tally.questions.question import Question
 
 LOOKED_AT: Final = 100_000
 # Runs that end so, and the chance that they do in random order, from which rows are steps.
@@ -102,9 +101,8 @@ class RolloutRows:
         self.crashes += int(flags.sum())
 
     @classmethod
-    def of(cls, question: Question) -> Self:
-        """Nothing seen yet of a table that a question about rollouts reads."""
-        slots = question.slots
+    def of(cls, slots: Mapping[str, Slot]) -> Self:
+        """Nothing seen yet of a table of rollouts of which these columns are read."""
         unsafe = slots.get("unsafe") or slots["passed"]
         return cls(unsafe, frozenset(slot.name for slot in slots.values()))
 
@@ -143,8 +141,8 @@ class RolloutRows:
         plain = {name: values for name, values in found.items() if len(values) == rows}
         self.take(np.array(flags, dtype=bool), plain)
 
-    def judge(self) -> None:
-        """Raise if rows are steps; ask, where none is unsafe and it cannot be seen."""
+    def refuse_steps(self) -> None:
+        """Raise if rows are steps."""
         runs = next((name for name, column in self.columns.items() if column.names_runs), None)
         if runs is not None:
             raise InvalidValueError(
@@ -154,6 +152,9 @@ class RolloutRows:
                 "including its first unsafe step, and whether there is one. (Rollouts of a scene "
                 "that are sorted by their outcome look so, too: pass them as they were driven.)"
             )
+
+    def ask(self) -> None:
+        """Ask what a row is, where none is unsafe and it cannot be seen."""
         alike = [
             name
             for name, column in self.columns.items()
