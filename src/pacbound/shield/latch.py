@@ -75,10 +75,7 @@ class Latch:
     """
 
     def __init__(
-        self,
-        danger: Callable[[Any], Any],
-        threshold: float,
-        num_envs: int | None = None,
+        self, danger: Callable[[Any], Any], threshold: float, num_envs: int | None = None
     ) -> None:
         self._danger = _callable(danger)
         self._threshold = threshold
@@ -289,9 +286,7 @@ class WithDeadline:
         # A process that was forked has the queue, and not the thread.
         if self._worker is None or not self._worker.is_alive():
             self._worker = Thread(
-                target=_read,
-                args=(self._danger, self._due, self._asked, self._free),
-                daemon=True,
+                target=_read, args=(self._danger, self._due, self._asked, self._free), daemon=True
             )
             self._worker.start()
         self._asked.put(reading)

@@ -246,7 +246,7 @@ def threshold_of(certificate_or_threshold: Any) -> float:
     """The danger at which a shield fires: a number, or that of a certificate if it follows from its
     own counts.
     """
-    given = shield_in(certificate_of(certificate_or_threshold))
+    given = shield_in(certificate_or_threshold)
     if isinstance(given, Certificate):
         if not given.is_shield:
             raise InvalidTypeError(
@@ -266,8 +266,9 @@ def threshold_of(certificate_or_threshold: Any) -> float:
     return threshold
 
 
-def shield_in(given: Any) -> Any:
+def shield_in(certificate_or_threshold: Any) -> Any:
     """The shield among several claims in one certificate, if there is one; what was given, else."""
+    given = certificate_of(certificate_or_threshold)
     if not isinstance(given, Certificate):
         return given
     shields = [member for member in given.inside.values() if member.is_shield]
@@ -301,7 +302,7 @@ class Takeover:
         self._alone = num_envs is None
         self._backup = Actor(backup, "backup")
         self._danger = danger if deadline is None else WithDeadline(danger, deadline)
-        given = shield_in(certificate_of(certificate_or_threshold))
+        given = shield_in(certificate_or_threshold)
         self.latch = Latch(self._danger, threshold_of(given), num_envs)
         warning = given.by.deadline_warning if isinstance(given, Certificate) else ""
         if deadline is not None and warning and self.latch.threshold > -np.inf:

@@ -31,7 +31,6 @@ from pacbound.shield.rollouts.world import (
     UnsoundClearanceError,
     World,
     difference,
-    same,
 )
 from pacbound.stats.arguments import whole_number
 
@@ -218,7 +217,7 @@ def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Base
     for observation in observations:
         shown = deepcopy(observation)
         dangers.append(read_danger(readings, shown))
-        if not same(shown, observation):
+        if difference(shown, observation) is not None:
             raise InvalidValueError(
                 "The danger model changes the observation, which the policy acts on: let it work "
                 "on a copy."

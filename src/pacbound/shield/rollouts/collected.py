@@ -29,7 +29,7 @@ from pacbound.forms import Number
 from pacbound.shield.policy import threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Workers, collect, each_seed
-from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
+from pacbound.shield.rollouts.files import Columns, RolloutTable, arrays_of
 from pacbound.shield.rollouts.rollout import (
     Forking,
     ForkRow,
@@ -712,27 +712,23 @@ def _require_fitting(outcome: Any, task: Task, **labels: Any) -> None:
         )
 
 
-def _forked_chunk(
-    task: Task, recording: Recording, seeds: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+def _forked_chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> Columns:
     tried: dict[int, Forking] = {}
 
     def lost(seed: int, error: str) -> list[ForkRow]:
         return tried.get(seed, Forking(seed)).rows(lost=True, error=error)
 
     results = each_seed(task, seeds, partial(fork_out, task, recording, tried), lost)
-    columns = columns_of([row for rows in results for row in rows])
-    return {f"{ROWS}{name}": column for name, column in columns.items()}
+    return arrays_of([row for rows in results for row in rows])
 
 
-def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> Columns:
     def lost(seed: int, error: str) -> tuple[RolloutRow, list[Frame]]:
         return RolloutRow(seed, error=error), []
 
     results = each_seed(task, seeds, partial(roll_out, task, recording), lost)
-    columns = columns_of([row for row, _ in results])
-    frames = frame_arrays([frame for _, kept in results for frame in kept])
-    return {**{f"{ROWS}{name}": column for name, column in columns.items()}, **frames}
+    frames = [frame for _, kept in results for frame in kept]
+    return {**arrays_of([row for row, _ in results]), **frame_arrays(frames)}
 
 
 def _share_of_frames(keep_frames: float, *, folder: Any) -> float:

@@ -73,7 +73,7 @@ def collect(
     full_plan = {
         **plan,
         "format": 3,
-        "seeds": _digest(seeds),
+        "seeds": f"sha256:{hashlib.sha256(seeds.astype('<i8').tobytes()).hexdigest()}",
         "rollouts": len(seeds),
         "parts": len(chunks),
     }
@@ -84,19 +84,16 @@ def collect(
         rows |= {} if found is None else {place: found}
     if rows:
         _require_same_again(job, joined(list(rows.values())), workers)
-    _tell(workers.progress, rows, chunks)
+    tell = workers.progress or (lambda _: None)
+    tell(sum(len(chunks[place]) for place in rows) / len(seeds))
     missing = [place for place in range(len(chunks)) if place not in rows]
-    with closing(
-        _finished(
-            [delayed(_run)(job, place, chunks[place], os.getpid()) for place in missing],
-            workers.n_jobs,
-        )
-    ) as finished:
+    calls = [delayed(_run)(job, place, chunks[place], os.getpid()) for place in missing]
+    with closing(_finished(calls, workers.n_jobs)) as finished:
         for place, data in finished:
             if parts is not None:
                 parts.write(place, data)
             rows[place] = unpacked(data, ROWS)
-            _tell(workers.progress, rows, chunks)
+            tell(sum(len(chunks[place]) for place in rows) / len(seeds))
     return joined([rows[place] for place in range(len(chunks))])
 
 
@@ -184,17 +181,6 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_WATCH_SECONDS)
     os._exit(1)
-
-
-def _digest(seeds: NDArray[np.int64]) -> str:
-    return "sha256:" + hashlib.sha256(seeds.astype("<i8").tobytes()).hexdigest()
-
-
-def _tell(
-    progress: Progress | None, rows: Mapping[int, Any], chunks: list[NDArray[np.int64]]
-) -> None:
-    if progress is not None:
-        progress(sum(len(chunks[place]) for place in rows) / sum(map(len, chunks)))
 
 
 def _one_line(error: Exception) -> str:

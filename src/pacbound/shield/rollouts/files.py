@@ -98,28 +98,22 @@ class RolloutTable:
         InvalidValueError
             If it is not such a table, or parts of the collection are missing or cannot be read.
         """
-        is_folder = Path(path).is_dir()
-        columns = read_columns(path, cls.row, cls.kind)
-        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
+        if not Path(path).is_dir():
+            return cls(**_read_table(Path(path), _types_of(cls.row)), task=read_task(path))
+        parts = [read_part(part, ROWS) for part in complete_parts(path, cls.kind)]
+        return cls(**joined(parts), task=known_task(read_plan(path)))
 
 
-def columns_of(rows: Sequence[Any]) -> Columns:
-    """The fields of the rows, which are of one dataclass, as arrays."""
+def arrays_of(rows: Sequence[Any]) -> Columns:
+    """The fields of the rows, which are of one dataclass, as the arrays that a part keeps."""
     return {
-        name: np.array([getattr(row, name) for row in rows], dtype=kind)
+        f"{ROWS}{name}": np.array([getattr(row, name) for row in rows], dtype=kind)
         for name, kind in _types_of(type(rows[0])).items()
     }
 
 
 def _types_of(row: type) -> dict[str, type]:
     return {field.name: _TYPES[field.type] for field in fields(row)}
-
-
-def read_columns(path: str | os.PathLike[str], row: type, kind: str) -> Columns:
-    """The columns of a table in a file, or of a complete collection of a `kind` in a folder."""
-    if Path(path).is_dir():
-        return joined([read_part(part, ROWS) for part in complete_parts(path, kind)])
-    return _read_table(Path(path), _types_of(row))
 
 
 def joined(parts: Sequence[Columns]) -> Columns:

@@ -21,7 +21,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Workers, collect, each_seed
-from pacbound.shield.rollouts.files import ROWS, RolloutTable, columns_of
+from pacbound.shield.rollouts.files import Columns, RolloutTable, arrays_of
 from pacbound.shield.rollouts.task import Role, Task, fixed_seeds, of_rollout, require_task
 from pacbound.shield.rollouts.world import World
 from pacbound.sources.batches import Progress
@@ -331,12 +331,10 @@ def _thresholds(given: Any) -> tuple[float, ...]:
     return thresholds
 
 
-def _chunk(
-    task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+def _chunk(task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]) -> Columns:
     by_threshold = [_at(task, threshold, seeds) for threshold in thresholds]
     by_seed = [row for same_seed in zip(*by_threshold, strict=True) for row in same_seed]
-    return {f"{ROWS}{name}": column for name, column in columns_of(by_seed).items()}
+    return arrays_of(by_seed)
 
 
 def _at(task: Task, threshold: float, seeds: NDArray[np.int64]) -> list[_Row]:

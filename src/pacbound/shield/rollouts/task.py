@@ -27,7 +27,7 @@ from pacbound.shield.rollouts.world import (
     Asked,
     Environment,
     World,
-    make_world,
+    made,
 )
 from pacbound.stats.arguments import whole_number, whole_numbers
 
@@ -224,9 +224,8 @@ class Task:
 
     def world(self) -> World:
         """A new environment."""
-        return make_world(
-            self.environment, self.environment_options, restore=self.restore, unsafe=self.unsafe
-        )
+        environment = made(self.environment, self.environment_options)
+        return World(environment, restore=self.restore, unsafe=self.unsafe)
 
     def policy_of(self, seed: int) -> Actor:
         """The policy of one rollout."""

@@ -292,18 +292,8 @@ class World:
         self._restorable.close()
 
 
-def make_world(
-    environment: Environment,
-    options: Mapping[str, Any],
-    *,
-    restore: str = "own",
-    unsafe: Asked | None = None,
-) -> World:
-    """The world of an environment that is named, or made by a function."""
-    return World(_made(environment, options), restore=restore, unsafe=unsafe)
-
-
-def _made(environment: Environment, options: Mapping[str, Any]) -> Any:
+def made(environment: Environment, options: Mapping[str, Any]) -> Any:
+    """An environment that is named, or made by a function."""
     if isinstance(environment, str):
         # Without a time limit, which would count the steps of simulated backups too: the horizon is
         # that of the rollouts.
@@ -364,11 +354,6 @@ def flattened(observation: Any, name: str = WHOLE) -> dict[str, NDArray[Any]]:
     for key, value in parts:
         flat |= flattened(value, f"{name}/{key}" if name else key)
     return flat
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two observations are equal to the bit, NaN included."""
-    return difference(one, other) is None
 
 
 @dataclass(frozen=True, order=True)
