@@ -28,7 +28,7 @@ from pacbound.tally.tally import Tally
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.frozen import FrozenEstimator
-    from sklearn.model_selection import GroupShuffleSplit, train_test_split
+    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import Pipeline
     from sklearn.utils import (
@@ -37,6 +37,7 @@ try:
         check_consistent_length,
         column_or_1d,
         get_tags,
+        indexable,
     )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted
@@ -73,7 +74,14 @@ class _AroundEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             A column for each of `classes_`; 0 for a class that no training row had.
         """
         check_is_fitted(self)
-        return _probabilities_of(self.estimator_, X, self.classes_)
+        own = _probabilities(self.estimator_, X)
+        places = _columns(np.asarray(self.estimator_.classes_), self.classes_)
+        if np.array_equal(places, np.arange(len(self.classes_))):
+            return own
+        # Of a class that no training row had it is 0.
+        table: Array = np.zeros((len(own), len(self.classes_)), dtype=own.dtype)
+        table[:, places] = own
+        return table
 
     @property
     def n_features_in_(self) -> int:
@@ -581,20 +589,16 @@ def _trained_apart(model: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, A
             "be split by rows alone. Train it on its own rows and pass "
             "FrozenEstimator(estimator)."
         )
-    if whose is None:
-        held = _held_out(model.calibration_size, len(labels))
-        X_train, X_held, y_train, y_held = train_test_split(
-            X, labels, test_size=held, random_state=model.random_state
-        )
-        clusters = None
-    else:
-        held = _held_out(model.calibration_size, len(np.unique(whose)), "groups")
-        split = GroupShuffleSplit(1, test_size=held, random_state=model.random_state)
-        ((train, rest),) = split.split(np.zeros(len(labels)), groups=whose)
-        X_train, X_held = (_safe_indexing(X, places) for places in (train, rest))
-        y_train, y_held, clusters = labels[train], labels[rest], whose[rest]
-    trained = _fitted(clone(estimator), X_train, y_train, labels)
-    return trained, X_held, y_held, np.union1d(trained.classes_, labels), clusters
+    drawn, what = (labels, "rows") if whose is None else (np.unique(whose), "groups")
+    held = _held_out(model.calibration_size, len(drawn), what)
+    split = (ShuffleSplit if whose is None else GroupShuffleSplit)(
+        1, test_size=held, random_state=model.random_state
+    )
+    ((train, rest),) = split.split(np.zeros(len(labels)), groups=whose)
+    X_train, X_held = (_safe_indexing(*indexable(X), places) for places in (train, rest))
+    trained = _fitted(clone(estimator), X_train, labels[train], labels)
+    clusters = None if whose is None else whose[rest]
+    return trained, X_held, labels[rest], np.union1d(trained.classes_, labels), clusters
 
 
 def _warn_of_what_has_seen_all(model: Any) -> None:
@@ -643,7 +647,7 @@ def _answers_instead(caller: Any) -> bool:
     return isinstance(caller, MetaEstimatorMixin) and not ours
 
 
-def _held_out(size: Any, rows: int, what: str = "rows") -> int:
+def _held_out(size: Any, rows: int, what: str) -> int:
     """How many of the rows, or of the groups, calibrate."""
     whole = isinstance(size, (int, np.integer))
     if isinstance(size, (bool, np.bool_)) or not (whole or isinstance(size, (float, np.floating))):
@@ -722,18 +726,6 @@ def _probabilities(estimator: Any, X: Any) -> Array:
 def _shown(values: Array) -> str:
     listed = [repr(value) for value in values[:3].tolist()]
     return ", ".join([*listed, "…"] if len(values) > 3 else listed)
-
-
-def _probabilities_of(estimator: Any, X: Any, classes: Array) -> Array:
-    """What `predict_proba` gives, with a column for each of `classes`: 0 for one that no training
-    row had.
-    """
-    own, places = _probabilities(estimator, X), _columns(np.asarray(estimator.classes_), classes)
-    if np.array_equal(places, np.arange(len(classes))):
-        return own
-    table: Array = np.zeros((len(own), len(classes)), dtype=own.dtype)
-    table[:, places] = own
-    return table
 
 
 def _with_tables_of(tally: Tally, classes: int, places: NDArray[np.int64]) -> Tally:

@@ -106,13 +106,7 @@ class PACCalibrator:
         self.side = side
 
     def fit(
-        self,
-        probabilities: Any,
-        y: Any,
-        *,
-        unseen: bool = False,
-        groups: Any = None,
-        **others: Any,
+        self, probabilities: Any, y: Any, *, unseen: bool = False, groups: Any = None, **others: Any
     ) -> Self:
         """Count rows, forgetting all that were counted before.
 
@@ -273,14 +267,9 @@ class PACCalibrator:
             If nothing was counted yet.
         """
         tally, made = self._fitted_tally(), self._certificate
-        if made is None or (made.delta, made.correction, made.side) != (
-            self.delta,
-            self.correction,
-            self.side,
-        ):
-            asked = {"delta": self.delta, "correction": self.correction, "side": self.side}
-            made = CLAIM.certify(tally, asked)
-            self._certificate = made
+        asked = {name: getattr(self, name) for name in ("delta", "correction", "side")}
+        if made is None or any(getattr(made, name) != value for name, value in asked.items()):
+            self._certificate = made = CLAIM.certify(tally, asked)
         return made
 
     def __repr__(self) -> str:

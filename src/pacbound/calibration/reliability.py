@@ -18,6 +18,7 @@ from pacbound.tally.columns import (
     as_array,
     as_flags,
     as_score_column,
+    blocks,
     checked_scores,
     numeric,
     same_length,
@@ -126,18 +127,14 @@ def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> Reliabili
     ([1, 2], [0.5, 0.95], [0.0, 1.0])
     """
     same_rows(confidence=confidence, correct=correct)
-    grid, scores, flags = (
-        EqualWidthBins(n_bins),
-        as_score_column(confidence, "confidence"),
-        as_flags(correct, "correct"),
-    )
+    grid, flags = EqualWidthBins(n_bins), as_flags(correct, "correct")
+    scores = as_score_column(confidence, "confidence")
     some_rows(confidence=scores, correct=flags)
     counts, said = np.zeros((n_bins, 2), dtype=np.int64), np.zeros(n_bins)
-    rows = max(_ROWS, n_bins)
-    for start in range(0, len(scores), rows):
-        block = checked_scores(scores[start : start + rows], "confidence", start=start)
+    for part in blocks(len(scores), max(_ROWS, n_bins)):
+        block = checked_scores(scores[part], "confidence", start=part.start)
         cells = grid.cells(block)
-        counts += count_outcomes(cells, flags[start : start + rows], n_bins)
+        counts += count_outcomes(cells, flags[part], n_bins)
         said += np.bincount(cells, weights=block, minlength=n_bins)
     trials = counts.sum(axis=1)
     mean = share_or_nan(said, trials)
@@ -191,11 +188,10 @@ def induced_reliability(
     some_rows(intervals=lower, estimates=centres, correct=flags)
     counts = np.zeros((n_bins + 1, 2), dtype=np.int64)
     least, most = np.full(n_bins + 1, np.inf), np.full(n_bins + 1, -np.inf)
-    rows = max(_ROWS, n_bins)
-    for start in range(0, len(centres), rows):
-        part = slice(start, start + rows)
+    for part in blocks(len(centres), max(_ROWS, n_bins)):
         unknown = np.isnan(centres[part])
-        block = checked_scores(np.where(unknown, 0.0, centres[part]), "estimates", start=start)
+        known = np.where(unknown, 0.0, centres[part])
+        block = checked_scores(known, "estimates", start=part.start)
         cells = np.where(unknown, n_bins, grid.cells(block))
         counts += count_outcomes(cells, flags[part], n_bins + 1)
         np.minimum.at(least, cells, lower[part])
@@ -212,10 +208,7 @@ def interval_ends(intervals: Any) -> tuple[Floats, Floats]:
         raise InvalidValueError(
             f"intervals has shape {table.shape}: expected (rows, 2), as certificate.interval gives."
         )
-    lower, upper = (
-        checked_scores(table[:, 0], "intervals[:, 0]"),
-        checked_scores(table[:, 1], "intervals[:, 1]"),
-    )
+    lower, upper = (checked_scores(table[:, end], f"intervals[:, {end}]") for end in (0, 1))
     swapped = np.flatnonzero(lower > upper)
     if swapped.size:
         row = int(swapped[0])

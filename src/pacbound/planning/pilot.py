@@ -9,7 +9,7 @@ sample guarantees anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf, log10
 from typing import Any
@@ -156,18 +156,19 @@ def plan_from_pilot(  # noqa: PLR0913
     subject = measure.subject or subject_of(kind)
     rate = _checked_rate({"xi": xi, "target": target}, subject, measure)
     rng = np.random.default_rng(0) if rng is None else generator(rng)
+    wanted = Number(f"a goal for the {measure.name}", 0.0, 1.0, "(]")
     planner = _Planner(
         pilot=pilot,
         measure=measure,
         rate=rate,
         delta=level,
-        goal=None if goal is None else _goal_for(measure).check(goal, "goal"),
+        goal=None if goal is None else wanted.check(goal, "goal"),
         label_cost=None if label_cost is None else _COST.check(label_cost, "label_cost"),
         power=_POWER.check(power, "power"),
         seeds=rng.integers(2**63, size=whole_number(draws, "draws", least=10)),
     )
     chosen = _usual_sizes(measure, pilot, rate, level) if sizes is None else _checked_sizes(sizes)
-    tell = progress or _say_nothing
+    tell = progress or (lambda _: None)
     points = []
     # Where clusters are drawn from, sizes are numbers of clusters.
     for rows in chosen:
@@ -195,10 +196,6 @@ def plan_from_pilot(  # noqa: PLR0913
         needed=needed,
         allows=planner.allows(),
     )
-
-
-def _say_nothing(_: float) -> None:
-    """Progress that nobody asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +226,7 @@ class _Planner:
         certified = np.array([sample.certified for sample in samples])
         reached = float((certified * self._meets(values)).mean())
         # A chance in place of one draw: what is left to luck is the pilot alone, and not its worst.
-        exact = self._chances(rows)
+        exact = self._chances(rows, self.seeds)
         if exact is not None:
             self.exact[rows], certified = exact, exact[:-1]
             reached = max(_quantile(certified, 0.5), float(exact[-1]))
@@ -249,21 +246,19 @@ class _Planner:
             coarse=samples[0].coarse,
         )
 
-    def _chances(self, rows: int) -> Any:
+    def _chances(self, rows: int, seeds: Iterable[np.int64]) -> Any:
         """The chance to certify so many rows from each pilot that is drawn anew, and from the pilot
         as it is; None where only samples show it.
         """
         if self.goal is not None or self.pilot.drawn is not None:
             return None
-        redrawn = [_redrawn(self.pilot.counts, np.random.default_rng(seed)) for seed in self.seeds]
+        redrawn = [_redrawn(self.pilot.counts, np.random.default_rng(seed)) for seed in seeds]
         laws = [replace(self.pilot, counts=counts) for counts in redrawn]
         return self.measure.chances([*laws, self.pilot], rows, self.rate, self.delta)
 
     def would_do(self, rows: int) -> bool:
         """Whether so many rows are enough at the rates of the pilot itself, if that is known."""
-        if self.goal is not None or self.pilot.drawn is not None:
-            return False
-        exact = self.measure.chances([self.pilot], rows, self.rate, self.delta)
+        exact = self._chances(rows, ())
         return exact is not None and bool(exact[0] >= self.power)
 
     def allows(self) -> tuple[int | None, int | None] | None:
@@ -487,10 +482,6 @@ def _checked_rate(given: Mapping[str, Any], subject: str, measure: Measure) -> f
             f"{measure.asked} is missing: {subject} is planned for the rate that is {what}."
         )
     return positive_rate(value) if measure.asked == "xi" else required_share(value)
-
-
-def _goal_for(measure: Measure) -> Number:
-    return Number(f"a goal for the {measure.name}", 0.0, 1.0, "(]")
 
 
 def _checked_sizes(sizes: Any) -> list[int]:
