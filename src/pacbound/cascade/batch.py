@@ -144,7 +144,12 @@ class OpenBatch:
             )
         self.records, self._limits, self._columns = records, limits, dict(columns or {})
         scored = int(records.scored.sum())
-        drawn = {"looks": limits["looks"], "drawn": _sample_size(limits["sample"], scored)}
+        if limits["sample"] is not None and limits["sample"] > scored:
+            raise InvalidValueError(
+                f"sample={limits['sample']} is more than the {scored} records that have a score: "
+                "leave it out, and a rule chooses it."
+            )
+        drawn = {"looks": limits["looks"], "drawn": limits["sample"]}
         self._plan = batch.plan(
             len(records), scored, xi=limits["xi"], delta=limits["delta"], **drawn
         )
@@ -646,15 +651,6 @@ def limits_of(given: Mapping[str, Any]) -> dict[str, Any]:
         "looks": int(looks),
         "whole_ties": truth_value(given.get("whole_ties", False), "whole_ties"),
     }
-
-
-def _sample_size(sample: int | None, scored: int) -> int | None:
-    if sample is not None and sample > scored:
-        raise InvalidValueError(
-            f"sample={sample} is more than the {scored} records that have a score: leave it out, "
-            "and a rule chooses it."
-        )
-    return sample
 
 
 def _chunks(rows: Integers, size: int) -> Iterator[Integers]:

@@ -18,7 +18,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.paths import separator_of
+from pacbound.sources.paths import SEPARATORS, suffix_of
 
 _CHUNK = 2**20
 Places: TypeAlias = NDArray[np.intp]
@@ -78,7 +78,7 @@ def require_sound(path: Path, *, separator: str | None = None, stop: Event | Non
     delimited text that is not read as it stands: DuckDB leaves out rows and values without a word.
     Its values are separated by `separator`, or by what the file's name says.
     """
-    is_packed, usual = path.suffix.lower() == ".gz", separator_of(path)
+    is_packed, usual = path.suffix.lower() == ".gz", SEPARATORS.get(suffix_of(path))
     separator = None if usual is None else separator or usual
     if not is_packed and separator is None:
         return
@@ -213,7 +213,7 @@ def require_same_rows(file: TextIO, separator: str, name: str) -> None:
     reader = csv.reader(file, delimiter=separator, strict=True)
     try:
         header = next(reader, [])
-        for row in _not_blank(reader):
+        for row in filter(None, reader):  # A blank line is not a row.
             if len(row) != len(header):
                 raise InvalidValueError(
                     f"{name} cannot be read as a table: line {reader.line_num}: Expected "
@@ -230,7 +230,3 @@ def require_same_rows(file: TextIO, separator: str, name: str) -> None:
             f"{name} cannot be read as a table: line {reader.line_num}: {error}. A quote is not "
             "closed, or something follows one that is. Mend it, or write the file again."
         ) from None
-
-
-def _not_blank(rows: Iterable[list[str]]) -> Iterator[list[str]]:
-    return (row for row in rows if row)

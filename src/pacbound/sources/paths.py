@@ -109,11 +109,6 @@ def format_of(path: Path) -> str | None:
     return None if path.suffix.lower() == ".gz" and found not in _COMPRESSED else found
 
 
-def separator_of(path: Path) -> str | None:
-    """What stands between the values of a text table, by its name; None if it is none."""
-    return SEPARATORS.get(suffix_of(path))
-
-
 def partitions_beside(path: Path, stored: Collection[str]) -> dict[str, str | None]:
     """The columns that the folders of `path` stand for, but for those that the file has itself: it
     knows better.

@@ -140,11 +140,13 @@ def stream_batches(
         for line in lines:
             number += 1
             try:
-                if parse is None and line.strip():
-                    parse, is_row = _parser(line, columns, notation)
-                    rows += [parse(line)] if is_row else []
-                elif parse is not None and line.strip():
-                    rows.append(parse(line))
+                if not line.strip():
+                    continue
+                if parse is None and not line.lstrip().startswith("{"):
+                    parse = _delimited(line, columns, notation)
+                    continue
+                parse = parse or _objects(columns, notation)
+                rows.append(parse(line))
             except (InvalidValueError, ValueError, csv.Error) as error:
                 problem = InvalidValueError(f"standard input, line {number}: {error}")
                 break
@@ -155,13 +157,6 @@ def stream_batches(
             start += len(rows)
         if problem is not None:
             raise problem
-
-
-def _parser(line: str, columns: Sequence[str], notation: Notation) -> tuple[_Parse, bool]:
-    """What reads the lines of a stream that begins with `line`, and whether that is a row."""
-    if line.lstrip().startswith("{"):
-        return _objects(columns, notation), True
-    return _delimited(line, columns, notation), False
 
 
 def _lines(read: Callable[[], bytes]) -> Iterator[list[str]]:

@@ -197,11 +197,9 @@ def _value(layout: _Layout, want: Wanted) -> str:
 
 
 def _scan(layout: _Layout, paths: list[Path]) -> str:
-    if layout.format == "parquet":
-        return f"read_parquet({file_list(paths)}, hive_partitioning=false)"
-    if layout.format == "json":
-        return f"read_json({file_list(paths)}, hive_partitioning=false, {layout.options})"
-    return f"read_csv({file_list(paths)}, hive_partitioning=false, {layout.options})"
+    read = {"parquet": "read_parquet", "json": "read_json", "delimited": "read_csv"}[layout.format]
+    options = ", ".join(filter(None, ("hive_partitioning=false", layout.options)))
+    return f"{read}({file_list(paths)}, {options})"
 
 
 def _parquet_schemas(connection: Connection, paths: list[Path]) -> dict[Path, dict[str, str]]:

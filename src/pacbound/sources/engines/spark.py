@@ -77,11 +77,8 @@ def parts(
     """All rows of `files` as one frame, each once; their folders stand for the columns
     `partitions`.
     """
-    kind, named, root = (
-        one_format("Spark", {suffix_of(file) for file in files}, KINDS),
-        [_pattern(file) for file in files],
-        _root(files, partitions),
-    )
+    kind = one_format("Spark", {suffix_of(file) for file in files}, KINDS)
+    named, root = [_pattern(file) for file in files], _root(files, partitions)
     with _session(master) as spark, _set(spark), _reading([str(file) for file in files]):
         whole = None if partitions else _whole_folder(spark, kind, files)
         frame = _stored(spark, kind, named) if whole is None else whole

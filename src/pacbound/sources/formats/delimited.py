@@ -33,7 +33,7 @@ from pacbound.sources.embedded_duckdb import (
 from pacbound.sources.fingerprints import require_sound
 from pacbound.sources.formats.stored import StoredTable
 from pacbound.sources.notation import PLAIN, Notation, delimiter_hint
-from pacbound.sources.paths import separator_of
+from pacbound.sources.paths import SEPARATORS, suffix_of
 
 _ROWS = 2**16
 # Buffers of 32 MB, the default, make the memory grow with the file until a few are in flight.
@@ -58,7 +58,7 @@ class DelimitedFile(StoredTable):
     def __init__(self, path: Path, notation: Notation = PLAIN) -> None:
         super().__init__(path)
         self.decimal = notation.decimal or "."
-        self._separator = notation.delimiter or separator_of(path) or ","
+        self._separator = notation.delimiter or SEPARATORS.get(suffix_of(path), ",")
 
     @cached_property
     def stored(self) -> Sequence[str]:

@@ -159,10 +159,8 @@ class RecordRows:
 def with_constants(record: Any, constants: dict[str, str | None]) -> Any:
     """The record with a column of one value for each constant."""
     for name, value in constants.items():
-        column = pyarrow.array([value], pyarrow.string()).take(
-            pyarrow.array([0] * record.num_rows, pyarrow.int32())
-        )
-        record = record.append_column(name, column)
+        constant = pyarrow.scalar(value, pyarrow.string())
+        record = record.append_column(name, pyarrow.repeat(constant, record.num_rows))
     return record
 
 
@@ -199,7 +197,11 @@ def numbers_in(
     trimmed = pc.utf8_trim_whitespace(column)
     if missing:
         trimmed = pc.if_else(pc.equal(trimmed, ""), "nan", trimmed)
-    plain = trimmed if decimal == "." else _with_points(trimmed)
+    plain = trimmed
+    if decimal != ".":
+        # One that has a point already has another decimal sign than was announced.
+        points = pc.replace_substring(trimmed, ",", ".")
+        plain = pc.if_else(pc.match_substring(trimmed, "."), "point", points)
     try:
         return np.asarray(plain.cast(pyarrow.float64()))
     except pyarrow.ArrowInvalid:
@@ -241,7 +243,12 @@ def _some(column: Any) -> list[str]:
 def names_in(column: Any, name: str, start: int) -> NDArray[Any]:
     """The text itself; an empty one is a missing name."""
     values = pc.utf8_trim_whitespace(column)
-    _refuse_empty(values, name, start)
+    empty = np.flatnonzero(np.asarray(pc.equal(values, "")))
+    if empty.size:
+        raise InvalidValueError(
+            f"{name}[{start + empty[0]}] is empty ({empty.size} such values): name it or drop the "
+            "row."
+        )
     return _as_text(values, name)
 
 
@@ -251,24 +258,6 @@ def _as_text(values: Any, name: str) -> NDArray[Any]:
     if len(cut):
         raise cut_name(name, cut[0].as_py())
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.str_)
-
-
-def _refuse_empty(values: Any, name: str, start: int) -> None:
-    empty = np.asarray(pc.equal(values, ""))
-    if empty.any():
-        row = int(np.flatnonzero(empty)[0])
-        raise InvalidValueError(
-            f"{name}[{start + row}] is empty ({int(empty.sum())} such values): name it or drop the "
-            "row."
-        )
-
-
-def _with_points(values: Any) -> Any:
-    """Numbers with a decimal comma as numbers with a point; one that has a point is left as no
-    number.
-    """
-    has_point = pc.match_substring(values, ".")
-    return pc.if_else(has_point, "point", pc.replace_substring(values, ",", "."))
 
 
 def _hint(value: str, decimal: str) -> str:
