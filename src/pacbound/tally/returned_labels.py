@@ -42,62 +42,8 @@ from pacbound.tally.row_ids import GRADE, ID, LABEL, Returned, RowIds, parted, s
 # How far a score may be from what it was when it went out: digits are lost on the way.
 CLOSE: Final = 1e-6
 
-
-@dataclass(frozen=True)
-class Wrong:
-    """What is wrong with labels that came back in `answers`, about a row of the table `where`, and
-    so many rows like it.
-    """
-
-    answers: str
-    where: str
-    row: int
-    rows: int
-
-    def told(self, column: str, there: Any, here: Any) -> InvalidValueError:
-        """A score or a class that is not the one that went out."""
-        return InvalidValueError(
-            f"{self.answers} has another {column!r} than {self.where} for row {self.row} "
-            f"({self.rows} such rows here): {there!s} and {here!s}. These are answers to other "
-            "rows."
-        )
-
-    def twice(self) -> InvalidValueError:
-        """A row of the table that is there twice."""
-        return InvalidValueError(
-            f"{self.where}: a row that was answered stands there twice (its {ID} is {self.row}): "
-            "every row has an id of its own."
-        )
-
-    def lacking(self) -> InvalidValueError:
-        """A row that has no answer, where every row needs one."""
-        return InvalidValueError(
-            f"{self.where}: row {self.row} has no answer in {self.answers} ({self.rows} such rows "
-            "here): every row needs one. Answer them all; to drop rows for it voids the "
-            "guarantee."
-        )
-
-    def contradicted(self, what: str, came: str, had: str) -> InvalidValueError:
-        """A label that is not the one that the table has."""
-        return InvalidValueError(
-            f"{self.answers} says another {what} than {self.where} for row {self.row} "
-            f"({self.rows} such rows): {came} and {had}. A label is not changed once it was seen: "
-            "find out which is right."
-        )
-
-    def strange(self) -> InvalidValueError:
-        """An answer to a row that is not there."""
-        return InvalidValueError(
-            f"{self.answers} answers row {self.row} ({self.rows} such answers), which is not in "
-            f"{self.where}: these are answers to other rows, or some files are not named."
-        )
-
-    def repeated(self, said: str) -> InvalidValueError:
-        """A row that is answered twice."""
-        return InvalidValueError(
-            f"{self.answers} answers row {self.row} twice{said} ({self.rows} such answers): keep "
-            "one answer to each row."
-        )
+# What labels in a frame are called in messages.
+THE_ANSWERS: Final = "the frame of answers"
 
 
 @dataclass(frozen=True)
@@ -110,19 +56,18 @@ class KnownBy:
     values: NDArray[Any]
     is_number: bool = field(kw_only=True)
 
-    def require_same(self, here: NDArray[Any], rows: Integers, *, answers: str, where: str) -> None:
-        """Raise unless the rows hold the same in the table; a number that did not come back is
-        passed over. `answers` and `where` name what came back, and the table.
-        """
+    def differ(self, here: NDArray[Any]) -> Integers:
+        """Where the table holds something else; a number that did not come back is passed over."""
         there = self.values
         if self.is_number:
-            differ = ~(np.isclose(here, there, rtol=CLOSE, atol=CLOSE) | np.isnan(there))
+            same = np.isclose(here, there, rtol=CLOSE, atol=CLOSE) | np.isnan(there)
         else:
-            differ = np.array([a != b for a, b in zip(here, there, strict=True)], dtype=bool)
-        if differ.any():
-            first = int(np.flatnonzero(differ)[0])
-            wrong = Wrong(answers, where, int(rows[first]), int(differ.sum()))
-            raise wrong.told(self.name, there[first], here[first])
+            same = np.array([a == b for a, b in zip(here, there, strict=True)], dtype=bool)
+        return np.flatnonzero(~same)
+
+    def at(self, chosen: Any) -> KnownBy:
+        """The same of some of the rows."""
+        return replace(self, values=self.values[chosen])
 
 
 @dataclass(frozen=True)
@@ -149,6 +94,11 @@ class AnswerColumn:
         if role == QUALITY and model:
             own = f"{GRADE}{int(model) + 1}"
         return own if own in columns else self.name
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it holds classes, and not truth values or grades."""
+        return self.slot.kind != "number or nothing" and self.slot.read_as == "class"
 
     @property
     def what(self) -> str:
@@ -280,11 +230,6 @@ class ReturnedLabels:
                 "the table and the options with which it went out."
             )
 
-    def place_of(self, name: str) -> int | None:
-        """The place of a column of this name among those that came back."""
-        names = [column.name for column in self.columns]
-        return names.index(name) if name in names else None
-
     def tables(self, tables: Sequence[TableFile]) -> list[TableFile]:
         """The tables with the labels in them, to be read one after the other, and in order."""
         passed: list[int] = []
@@ -304,8 +249,7 @@ class ReturnedLabels:
         named |= {ID: arrays[ID]} if ID in arrays else {}
         self.require_own_ids(own=ID in arrays)
         rows = len(next(iter(others.values())))
-        values = self.join(ArrayBatch(0, rows, named), list(named), "the frame")
-        self.require_all_met("the frame")
+        values = self.join_all(ArrayBatch(0, rows, named), list(named), "the frame")
         for column, found in zip(self.columns, values.T, strict=True):
             given = column.given(found)
             if isinstance(given, Values):
@@ -330,13 +274,23 @@ class ReturnedLabels:
         found[inside] = self.numbers[places[inside]] == rows[inside]
         again = np.flatnonzero(found)[self.met[places[found]]]
         if again.size or len(np.unique(places[found])) < int(found.sum()):
-            first = rows[found][0] if not again.size else rows[again[0]]
-            raise Wrong(self.name, where, int(first), 1).twice()
+            twice = rows[again[0]] if again.size else rows[found][0]
+            raise InvalidValueError(
+                f"{where}: a row that was answered stands there twice (its {ID} is {twice}): every "
+                "row has an id of its own."
+            )
         self.met[places[found]] = True
         for column in self.told:
+            there = column.at(places[found])
             here = _told(batch, column.name, is_number=column.is_number)[found]
-            came_back = replace(column, values=column.values[places[found]])
-            came_back.require_same(here, rows[found], answers=self.name, where=where)
+            other = there.differ(here)
+            if other.size:
+                first = other[0]
+                raise InvalidValueError(
+                    f"{self.name} has another {column.name!r} than {where} for row "
+                    f"{rows[found][first]} ({other.size} such rows here): {there.values[first]!s} "
+                    f"and {here[first]!s}. These are answers to other rows."
+                )
         values = np.full((len(rows), len(self.columns)), np.nan)
         values[found] = self.values[places[found]]
         for answer, came in zip(self.columns, values.T, strict=True):
@@ -344,7 +298,7 @@ class ReturnedLabels:
                 came[:] = self._agreeing(answer, came, answer.read(batch, answer.name), rows, where)
         lacking = rows[np.isnan(values).any(axis=1)]
         if self.needs_all and lacking.size:
-            raise Wrong(self.name, where, int(lacking[0]), lacking.size).lacking()
+            raise lacking_answers(self.name, where, int(lacking[0]), lacking.size)
         return values
 
     def _agreeing(
@@ -353,16 +307,42 @@ class ReturnedLabels:
         """What came back, and what the table has where nothing came; they do not contradict."""
         other = np.flatnonzero(~np.isnan(had) & ~np.isnan(came) & (had != came))
         if other.size:
-            wrong = Wrong(self.name, where, int(rows[other[0]]), other.size)
-            said = (column.spelled(found[other[0]]) for found in (came, had))
-            raise wrong.contradicted(column.what, *said)
+            one, another = (column.spelled(found[other[0]]) for found in (came, had))
+            raise InvalidValueError(
+                f"{self.name} says another {column.what} than {where} for row {rows[other[0]]} "
+                f"({other.size} such rows): {one} and {another}. A label is not changed once it "
+                "was seen: find out which is right."
+            )
         return np.where(np.isnan(came), had, came)
+
+    def join_all(self, batch: Batch, stored: Sequence[str], where: str) -> Floats:
+        """The same where there are no other rows."""
+        values = self.join(batch, stored, where)
+        self.require_all_met(where)
+        return values
 
     def require_all_met(self, where: str) -> None:
         """Refuse answers to rows that are not there."""
         strange = self.numbers[~self.met]
         if strange.size:
-            raise Wrong(self.name, where, int(strange[0]), strange.size).strange()
+            raise InvalidValueError(
+                f"{self.name} answers row {strange[0]} ({strange.size} such answers), which is not "
+                f"in {where}: these are answers to other rows, or some files are not named."
+            )
+
+    def among(self, rows: Integers) -> ReturnedLabels:
+        """What came back for these rows."""
+        chosen = np.isin(self.numbers, rows)
+        told = [each.at(chosen) for each in self.told]
+        return replace(self, numbers=self.numbers[chosen], values=self.values[chosen], told=told)
+
+
+def lacking_answers(answers: str, where: str, row: int, rows: int) -> InvalidValueError:
+    """The error for rows that have no answer, the first of which is `row`, where each needs one."""
+    return InvalidValueError(
+        f"{where}: row {row} has no answer in {answers} ({rows} such rows here): every row needs "
+        "one. Answer them all; to drop rows for it voids the guarantee."
+    )
 
 
 def _merged(
@@ -379,8 +359,10 @@ def _merged(
     if twice.size:
         row = int(twice[0])
         one, other = (_spelled(columns, each[row]) for each in (least, most))
-        said = f", once {one} and once {other}"
-        raise Wrong(name, "", int(numbers[first[row]]), twice.size).repeated(said)
+        raise InvalidValueError(
+            f"{name} answers row {numbers[first[row]]} twice, once {one} and once {other} "
+            f"({twice.size} such answers): keep one answer to each row."
+        )
     return first, most
 
 
@@ -508,7 +490,7 @@ def _of_frame(
 
     names = column_names(frame)
     told = told_slots(known_by, [names])
-    found = _Found("the frame of answers", answers, told, cannot_tell)
+    found = _Found(THE_ANSWERS, answers, told, cannot_tell)
     came = [replace(each.slot, name=each.came_as(names)) for each in answers]
     slots = {ID: Slot("class", ID), **{each.name: stored_as(each) for each in came}}
     slots |= told
@@ -664,17 +646,17 @@ class _Joined:
         for batch in self._table.batches(needed, progress=progress):
             values = answers.join(batch, stored, str(self.path), before)
             seen += batch.rows
-            yield JoinedRows(batch, answers, values)
+            labels = zip(self._names, answers.columns, values.T, strict=True)
+            yield JoinedRows(batch, {name: (column, held) for name, column, held in labels})
         self._passed.append(seen)
 
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Rows with the labels that came back for them."""
+    """Rows with the labels that came back for them, by the names of their columns."""
 
     rest: Batch
-    answers: ReturnedLabels
-    joined: Floats
+    labels: Mapping[str, tuple[AnswerColumn, Floats]]
 
     @property
     def start(self) -> int:
@@ -685,30 +667,27 @@ class JoinedRows:
         return self.rest.rows
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
-        if self.answers.place_of(name) is None:
-            return self.rest.numbers(name, missing=missing)
-        return np.asarray(self._given(name))
+        if name in self.labels:
+            return np.asarray(self._given(name))
+        return self.rest.numbers(name, missing=missing)
 
     def names(self, name: str) -> NDArray[Any]:
         return self.rest.names(name)
 
     def flags(self, name: str) -> NDArray[Any]:
-        if self.answers.place_of(name) is None:
-            return self.rest.flags(name)
-        return np.asarray(self._given(name))
+        return np.asarray(self._given(name)) if name in self.labels else self.rest.flags(name)
 
     def values(self, name: str) -> Values:
-        if self.answers.place_of(name) is None:
-            return self.rest.values(name)
-        found: Values = self._given(name)
+        found: Values = self._given(name) if name in self.labels else self.rest.values(name)
         return found
 
     def _given(self, name: str) -> Any:
-        place = self.answers.place_of(name) or 0
-        return self.answers.columns[place].given(self.joined[:, place])
+        column, held = self.labels[name]
+        return column.given(held)
 
     def where(self, chosen: NDArray[np.bool_]) -> JoinedRows:
-        return JoinedRows(self.rest.where(chosen), self.answers, self.joined[chosen])
+        labels = {name: (column, held[chosen]) for name, (column, held) in self.labels.items()}
+        return JoinedRows(self.rest.where(chosen), labels)
 
     def only(self, columns: Collection[str]) -> JoinedRows:
         return replace(self, rest=self.rest.only(columns))
