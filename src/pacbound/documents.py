@@ -272,10 +272,6 @@ class Reader:
         self._document = document
         self._where = where
 
-    def all_texts(self) -> dict[str, str]:
-        """Every value, each of which must be a string."""
-        return {key: self.text(key) for key in self._document}
-
     def names(self) -> list[str]:
         """All keys, in order."""
         return sorted(self._document)
@@ -312,9 +308,6 @@ class Reader:
             for i, item in enumerate(self._list(key))
         ]
 
-    def flag(self, key: str) -> bool:
-        return bool(self._typed(self.raw(key), bool, self.place(key)))
-
     def integer(self, key: str) -> int:
         return int(self._typed(self.raw(key), int, self.place(key)))
 
@@ -350,13 +343,12 @@ class Reader:
 
     def probability(self, key: str) -> float:
         """A number strictly between 0 and 1."""
-        return self._between(
-            key, "a failure probability, 0 < value < 1", lambda value: 0 < value < 1
-        )
-
-    def rate(self, key: str) -> float:
-        """A number from 0 up to but not including 1."""
-        return self._between(key, "a rate, 0 <= value < 1", lambda value: 0 <= value < 1)
+        value = self.number(key)
+        if not 0 < value < 1:
+            raise CertificateError(
+                f"{self.place(key)} is {value}: expected a failure probability, 0 < value < 1."
+            )
+        return value
 
     def integers(self, key: str) -> list[int]:
         """A list of integers that int64 and float64 hold exactly."""
@@ -388,12 +380,6 @@ class Reader:
             raise CertificateError(
                 f"{self.place(key)} is {value!r}: expected one of {', '.join(allowed)}."
             )
-        return value
-
-    def _between(self, key: str, what: str, legal: Callable[[float], bool]) -> float:
-        value = self.number(key)
-        if not legal(value):
-            raise CertificateError(f"{self.place(key)} is {value}: expected {what}.")
         return value
 
     @classmethod

@@ -1,9 +1,7 @@
 """What a value may be, stated once.
 
-A form checks a value that a user passes, reads it strictly from a document, writes it, and says it
-in a sentence. What is asked for (`Ask`) and what a document
-holds (`pacbound.fields`) both have one, so that a rule such as 0 < delta <= 0.5 stands in one
-place.
+A form checks a value that a user passes, reads it from a document, writes it, and says it in a
+sentence. What is asked for (`Ask`) and what a document holds (`pacbound.fields`) both have one.
 
 An `Ask` is something that a user may ask for when certifying. It gives the keyword of the verb
 with its check, the option of the command and the key of the document.
@@ -20,18 +18,21 @@ from itertools import pairwise
 from math import ceil, inf, nextafter
 from typing import Any, Final, Literal
 
-from pacbound.documents import LARGEST_INTEGER, Json, Reader, encoded
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.documents import Json, Reader, encoded
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.says import Quantity, Side, Value, count, share
 from pacbound.stats.arguments import one_of, real_number, whole_number
 
 
-class Form(ABC):
-    """What a document may hold at a key; `read` raises with the place of what is wrong."""
+class Form:
+    """What a document holds at a key. That it can hold it is checked before it is read, by
+    `exact_verifier.require_shape`.
+    """
 
-    @abstractmethod
     def read(self, part: Reader, key: str) -> Any:
-        """The value at a key of a document."""
+        """The value at a key of a document; a list as a tuple."""
+        value = part.raw(key)
+        return tuple(value) if isinstance(value, list) else value
 
     def write(self, value: Any) -> Json:
         """The value as JSON holds it: arrays and tuples as lists, infinities as text."""
@@ -42,7 +43,7 @@ class Form(ABC):
         return self.write(value)
 
 
-class AskedForm(Form):
+class AskedForm(Form, ABC):
     """What a user may pass, too; `check` raises with the name and the remedy."""
 
     # What the command line reads before `check` sees it.
@@ -104,15 +105,6 @@ class Number(AskedForm):
         """A percentage."""
         return share(value, side)
 
-    def read(self, part: Reader, key: str) -> float:
-        """The number, which a document writes as a float."""
-        number = part.number(key)
-        if not self.legal(number):
-            raise CertificateError(
-                f"{part.place(key)} is {number}: expected {self.what}, {self.expected('value')}."
-            )
-        return number
-
 
 @dataclass(frozen=True)
 class Start(Number):
@@ -130,15 +122,6 @@ class Start(Number):
         """With all its digits: no other threshold was tested."""
         return Quantity(value, "threshold", "exact")
 
-    def read(self, part: Reader, key: str) -> float:
-        """The threshold, which a document has on the grid."""
-        value = super().read(part, key)
-        if not (value * self.top).is_integer():
-            raise CertificateError(
-                f"{part.place(key)} is {value}: expected a multiple of 1/{self.top}."
-            )
-        return value
-
 
 @dataclass(frozen=True)
 class Whole(AskedForm):
@@ -154,13 +137,6 @@ class Whole(AskedForm):
     def said(self, value: Any, side: Side) -> Value:  # noqa: ARG002
         """With commas between thousands."""
         return count(value)
-
-    def read(self, part: Reader, key: str) -> int:
-        """The integer, if float64 holds it exactly."""
-        value = part.integer(key)
-        if not self.least <= value <= LARGEST_INTEGER:
-            raise CertificateError(f"{part.place(key)} is {value}: expected {self.least} to 2**53.")
-        return value
 
 
 @dataclass(frozen=True)
@@ -193,13 +169,6 @@ class Wholes(AskedForm):
     def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
         """A list with commas."""
         return ", ".join(f"{number:,}" for number in value)
-
-    def read(self, part: Reader, key: str) -> tuple[int, ...]:
-        """The integers of a list."""
-        numbers = tuple(part.integers(key))
-        if not numbers or any(b <= a for a, b in pairwise((0, *numbers))):
-            raise CertificateError(f"{part.place(key)}: expected numbers that rise from 1 on.")
-        return numbers
 
 
 @dataclass(frozen=True)
@@ -241,16 +210,6 @@ class Shares(AskedForm):
         """A list of names and numbers."""
         return ", ".join(f"{key} {number:g}" for key, number in value.items())
 
-    def read(self, part: Reader, key: str) -> dict[str, float]:
-        """A positive number for each name, and no other name."""
-        inner = part.mapping(key)
-        if sorted(inner.names()) != sorted(self.names):
-            raise CertificateError(f"{part.place(key)} does not name {', '.join(self.names)}.")
-        numbers = {name: inner.number(name) for name in self.names}
-        if not all(0 < number < inf for number in numbers.values()):
-            raise CertificateError(f"{part.place(key)} holds a share that is not positive.")
-        return numbers
-
 
 @dataclass(frozen=True)
 class Choice(AskedForm):
@@ -265,35 +224,17 @@ class Choice(AskedForm):
         """The word."""
         return str(one_of(value, self.allowed, name))
 
-    def read(self, part: Reader, key: str) -> str:
-        """The word at a key."""
-        return str(part.choice(key, self.allowed))
 
-
-@dataclass(frozen=True)
 class TruthValue(Form):
     """True or false."""
 
-    def read(self, part: Reader, key: str) -> bool:
-        """The truth value."""
-        return part.flag(key)
 
-
-@dataclass(frozen=True)
 class Text(Form):
     """Any text."""
-
-    def read(self, part: Reader, key: str) -> str:
-        """The text."""
-        return part.text(key)
 
 
 class Integers(Form):
     """A list of whole numbers, also negative ones, as a tuple."""
-
-    def read(self, part: Reader, key: str) -> tuple[int, ...]:
-        """The numbers."""
-        return tuple(part.integers(key))
 
 
 class Numbers(Form):
@@ -315,15 +256,7 @@ class Threshold(Form):
 
     def read(self, part: Reader, key: str) -> float:
         """The number."""
-        value = part.number(key)
-        on_grid = self.top is None or (value * self.top).is_integer()
-        if encoded(value) not in self.infinite and not (0 <= value <= 1 and on_grid):
-            what = "a number" if self.top is None else f"a multiple of 1/{self.top}"
-            others = " or ".join(f'"{name}"' for name in self.infinite)
-            raise CertificateError(
-                f"{part.place(key)} is {value}: expected {what} from 0 to 1, {others}."
-            )
-        return value
+        return part.number(key)
 
 
 # The default of what must be passed.

@@ -86,18 +86,18 @@ def _broken(change: Any) -> str:
 BROKEN: dict[str, tuple[Any, str]] = {
     "refused": (lambda claim: claim.update(certified=False), "claim.certified"),
     "assumed": (lambda claim: claim["assumes"].pop(), "claim.assumes"),
-    "no table": (lambda claim: claim.update(tables=[]), "at least one table"),
-    "names": (lambda claim: claim["tables"].reverse(), "for each group, in order"),
-    "scope": (lambda claim: claim.update(scope="all-labels"), "a table for each class"),
-    "alone": (lambda claim: claim.update(scope="top"), "one table without a group"),
-    "bin": (lambda claim: claim["bins"].update(n_bins=3), "bins below 3"),
-    "grid": (lambda claim: claim.update(bins={"rule": "dyadic", "bits": 4}), "dyadic"),
-    "length": (lambda claim: claim["tables"][0]["lower"].pop(), "different length"),
-    "ends": (lambda claim: claim["tables"][0].update(lower=[2.0]), "from 0 to 1"),
+    "no table": (lambda claim: claim.update(tables=[]), "claim.tables is empty"),
+    "names": (lambda claim: claim["tables"].reverse(), "do not fit the scope"),
+    "scope": (lambda claim: claim.update(scope="all-labels"), "one for each class"),
+    "alone": (lambda claim: claim.update(scope="top"), "do not fit the scope"),
+    "bin": (lambda claim: claim["bins"].update(n_bins=3), "does not rise from 0 to at most 2"),
+    "grid": (lambda claim: claim.update(bins={"rule": "dyadic", "bits": 4}), "claim.bins.rule"),
+    "length": (lambda claim: claim["tables"][0]["lower"].pop(), "as many bounds as bins"),
+    "ends": (lambda claim: claim["tables"][0]["lower"].__setitem__(0, 2.0), "are not 0 to 1"),
     "rows": (lambda claim: claim.update(n=3), "claim.n"),
     "draw": (
         lambda claim: claim.update(drawn={"by": "weights", "seed": 0, "bound": 2.0, "rows": 3}),
-        "cannot have been drawn",
+        "claim.drawn: cannot be",
     ),
 }
 

@@ -106,5 +106,5 @@ def test_rows_in_other_cells_are_refused() -> None:
     document["claim"]["certified"] = True
     wrong = exact_verifier.check_document(document).wrong
     assert any("cells: does not rise from -1 to at most -1" in line for line in wrong)
-    with pytest.raises(CertificateError, match="does not rise from at least -1 to at most -1"):
+    with pytest.raises(CertificateError, match="does not rise from -1 to at most -1"):
         certificate_from_dict(document)

@@ -99,9 +99,9 @@ def test_what_cannot_be_is_named(
     ("counts", "message"),
     [
         ({"cells": [1, 0], "negative": [1, 1], "positive": [1, 1]}, "does not rise"),
-        ({"cells": [1], "negative": [1], "positive": [1]}, "hold 2 rows"),
-        ({"cells": [1], "negative": [-1], "positive": [3001]}, "expected 1 counts from 0 on"),
-        ({"cells": [1], "negative": [1, 2], "positive": [1]}, "expected 1 counts from 0 on"),
+        ({"cells": [1], "negative": [1], "positive": [1]}, "have 2 rows"),
+        ({"cells": [1], "negative": [-1], "positive": [3001]}, "do not fit the counts"),
+        ({"cells": [1], "negative": [1, 2], "positive": [1]}, "do not fit the counts"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(counts: dict[str, Any], message: str) -> None:

@@ -14,7 +14,7 @@ from pacbound.claims.rates import common_threshold, rate_of
 from pacbound.claims.tables import Assumes
 from pacbound.claims.threshold import ThresholdClaim
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields
 from pacbound.forms import CHANCE, DELTA, Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
@@ -191,8 +191,7 @@ class Members(Form):
 
     def read(self, part: Reader, key: str) -> dict[str, Json]:
         """The claims as they are written: `BundleClaim.read` makes certificates of them."""
-        claims = part.mapping(key)
-        return {name: claims.raw(name) for name in claims.names()}
+        return dict(part.raw(key))
 
     def write(self, value: Mapping[str, Certificate]) -> Json:
         """The claim of each."""
@@ -256,10 +255,6 @@ class BundleClaim(Claim[CertificateBundle]):
             name: _member(claim.place(f"claims.{name}"), part, _provenance_of(name, provenance))
             for name, part in read.values["claims"].items()
         }
-        try:
-            _require_covered(members, read.delta)
-        except InvalidValueError as error:
-            raise CertificateError(f"{claim.place('claims')}: {error}") from None
         return replace(read, values={**read.values, "claims": members})
 
     def says(self, certificate: CertificateBundle) -> Says:
@@ -401,8 +396,6 @@ def _member(place: str, claim: Json, provenance: Provenance) -> Certificate:
     """A claim of a bundle, as a document of its own has it."""
     document = {**document_of(claim, provenance.to_dict()), "counts_digest": ""}
     member = certificate_from_dict(document, place)
-    if isinstance(member, CertificateBundle):
-        raise CertificateError(f"{place} is a bundle in a bundle.")
     return replace(member, loaded={**document, "counts_digest": member.counts_digest})
 
 

@@ -34,19 +34,14 @@ from pacbound.claims.tables import (
     DRAWN,
     GRADED,
     counts_by_name,
-    depend,
     group_prefix,
-    groups_of,
     head,
     level_counts_of,
-    require_drawn,
-    require_groups,
-    require_levels,
     scope_field,
     tables_field,
 )
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
@@ -139,15 +134,9 @@ class BinsForm(AskedForm):
         except ValueError:
             return text
 
-    def read(self, part: Reader, key: str) -> Bins:
-        """The bins, which are never those of a threshold."""
-        inner = part.mapping(key)
-        if inner.text("rule").startswith("edges"):
-            inner.numbers("edges")
-        grid = grid_from_dict(part.raw(key), part.place(key))
-        if isinstance(grid, DyadicGrid):
-            raise CertificateError(f"{part.place(key)} is a dyadic grid, which no calibration has.")
-        return grid
+    def read(self, part: Reader, key: str) -> Any:
+        """The bins."""
+        return grid_from_dict(part.raw(key), part.place(key))
 
     def write(self, value: Bins) -> Json:
         """The rule and its numbers."""
@@ -167,10 +156,7 @@ class Ends(Form):
 
     def read(self, part: Reader, key: str) -> NDArray[np.float64]:
         """Numbers from 0 to 1."""
-        ends = np.array(part.numbers(key), dtype=np.float64)
-        if not ((ends >= 0) & (ends <= 1)).all():
-            raise CertificateError(f"{part.place(key)}: expected numbers from 0 to 1.")
-        return ends
+        return np.array(part.raw(key), dtype=np.float64)
 
 
 # What a document holds of what was asked for.
@@ -276,10 +262,8 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
                     Field("counts", counts, counted=True),
                     Field("lower", Ends()),
                     Field("upper", Ends()),
-                    agree=_table_agrees,
                 ),
-            ),
-            agree=_agree,
+            )
         )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
@@ -594,48 +578,6 @@ def _tables_of(tally: Tally) -> list[dict[str, Any]]:
         sealed_counts = {name: sealed(column) for name, column in counts.items()}
         tables.append({"group": group, "counts": sealed_counts})
     return tables
-
-
-def _table_agrees(part: Reader, table: Values) -> None:
-    size = table["counts"]["cells"].size
-    if not size == table["lower"].size == table["upper"].size:
-        raise CertificateError(f"{part.place('lower')}: lists of different length.")
-    if (table["lower"] > table["upper"]).any():
-        raise CertificateError(f"{part.place('lower')}: expected lower <= upper.")
-
-
-def _agree(part: Reader, values: Values) -> None:
-    """Tables are those of the scope, and their cells those of the bins."""
-    tables, n_cells = values["tables"], values["bins"].n_cells
-    place, scope = part.place("tables"), values["scope"]
-    if len(tables) * n_cells > MOST_CELLS:
-        raise CertificateError(
-            f"{place} has {len(tables)} tables of {n_cells:,} bins: expected at most "
-            f"{MOST_CELLS:,} bins in all."
-        )
-    for number, table in enumerate(tables):
-        if (table["counts"]["cells"] >= n_cells).any():
-            raise CertificateError(
-                f"{place}[{number}].counts.cells is not a rising list of bins below {n_cells}."
-            )
-    require_groups(part, values)
-    groups = list(groups_of(values))
-    if scope in ("per-class", "all-labels") and groups != [str(k) for k in range(len(groups))]:
-        raise CertificateError(f"{place}: scope {scope!r} has a table for each class, '0', '1', …")
-    if "graded" in values:
-        require_levels(part, values, CALIBRATION.levels)
-    cells = [rows_in(table["counts"]) for table in tables]
-    held = [exact_sum(rows) for rows in cells]
-    if (max(held) if scope in OVERLAPPING else sum(held)) > LARGEST_COUNT:
-        raise CertificateError(f"{place} hold more than 2**53 rows.")
-    binned = values["drawn"] is not None and "bin" in values["drawn"].each
-    largest = [int(rows.max(initial=0)) for rows in cells]
-    require_drawn(part, values, largest if binned else held)
-    if depend(values) and scope not in OVERLAPPING and values["correction"] != "bonferroni":
-        raise CertificateError(
-            f"{part.place('correction')} is {values['correction']!r}: rows of several bins may be "
-            "of one cluster, and share delta by addition."
-        )
 
 
 def _rows_implied(trials: NDArray[np.int64], n: int, scope: str) -> int:

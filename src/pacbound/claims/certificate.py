@@ -25,8 +25,20 @@ from pacbound.claims.applying import AppliedRows, applied, applied_to_files
 from pacbound.claims.assumptions import described_draw, described_grading, described_seed
 from pacbound.claims.provenance import Provenance, about_texts, sample_name, without_fingerprint
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidValueError, PacboundError
-from pacbound.exact_verifier import CONDITIONS, MEANINGS
+from pacbound.errors import (
+    CertificateError,
+    InvalidValueError,
+    PacboundError,
+    UnknownProcedureError,
+)
+from pacbound.exact_verifier import (
+    CONDITIONS,
+    MEANINGS,
+    UnknownError,
+    UnreadableError,
+    WrongError,
+    require_shape,
+)
 from pacbound.fields import Fields, Values
 from pacbound.figure import Figure
 from pacbound.says import Says
@@ -959,9 +971,12 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         kind = claim.choice("kind", KINDS)
         # The document is copied: whoever holds the original may change it, and what was verified
         # must stay what is used.
-        provenance = Provenance.from_dict(document["provenance"])
         copied = documents.copied(dict(document))
+        require_shape(copied)
+        provenance = Provenance.from_dict(copied["provenance"])
         read: Certificate = claim_of(kind).read(claim, provenance, copied)
         return read
-    except CertificateError as error:
-        raise type(error)(f"{name}: {error}") from None
+    except UnknownError as error:
+        raise UnknownProcedureError(f"{name}: {error}. Upgrade pacbound.") from None
+    except (CertificateError, UnreadableError, WrongError) as error:
+        raise CertificateError(f"{name}: {error}") from None

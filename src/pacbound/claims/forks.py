@@ -25,12 +25,9 @@ from pacbound.claims.shield import HORIZON, ShieldCertificate, told_by_task
 from pacbound.claims.shield import WORDS as SHIELD_WORDS
 from pacbound.claims.tables import group_prefix
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
-from pacbound.documents import Reader
-from pacbound.errors import CertificateError
 from pacbound.fields import Field, Histogram
 from pacbound.forms import DELTA, SMALL_GROUPS, THRESHOLDS, Ask, Start, xi_ask
-from pacbound.procedures.threshold import LOST, TOP
-from pacbound.stats.arguments import exact_sum
+from pacbound.procedures.threshold import TOP
 from pacbound.tally.questions.forked_rollouts import FORKS, TURNS
 from pacbound.tally.row_options import RowOptions
 
@@ -81,34 +78,6 @@ class ForksClaim(ThresholdClaim[ShieldCertificate]):
         """The rollouts, and their turns."""
         found = {"counts": {name: name for name in TURNS}, "turns": TURNS}
         return {name: _columns(counts, of) for name, of in found.items()}
-
-    def agree_table(self, part: Reader, table: Values) -> None:
-        """Every rollout begins as safe or unsafe, only a safe one can turn unsafe, and above a cell
-        only one whose danger has reached it.
-        """
-        turns, counts = table["turns"], table["counts"]
-        begin = turns["cells"] == LOST
-        began = [exact_sum(turns[name][begin]) for name in TURNS]
-        rollouts = exact_sum(counts["safe"]) + exact_sum(counts["unsafe"])
-        if sum(began) != rollouts:
-            raise CertificateError(
-                f"{part.place('turns')} begin {sum(began)} rollouts: expected {rollouts}."
-            )
-        safe, unsafe = began
-        ended = np.searchsorted(counts["cells"], turns["cells"][~begin])
-        stay = (np.append(0, np.cumsum(counts[name]))[ended].tolist() for name in TURNS)
-        later = zip(*stay, *(turns[name][~begin].tolist() for name in TURNS), strict=True)
-        for stay_safe, stay_unsafe, saved, lost in later:
-            if saved > unsafe - stay_unsafe or lost > safe - stay_safe:
-                raise CertificateError(
-                    f"{part.place('turns')}: more rollouts turn than there are to turn."
-                )
-            safe, unsafe = safe + saved - lost, unsafe + lost - saved
-        if unsafe != exact_sum(counts["unsafe"]):
-            raise CertificateError(
-                f"{part.place('turns')} end with {unsafe} unsafe rollouts: expected as many as are "
-                "unsafe without the shield."
-            )
 
     def cells(self, certificate: ShieldCertificate) -> Cells:
         """Rollouts by their highest danger, and turns."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pacbound.documents import Json, Reader, digest, printable, shown
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.documents import Json, digest, shown
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.tally.table import HISTOGRAM
 from pacbound.version import VERSION
@@ -35,12 +34,9 @@ LABELS = "labels"
 # Beside the names of the columns: what a score of 1 is written as in them.
 SCALE = "scale"
 NOTES = ("too few to tell", "unrelated")
-# How many answers are wrong, of how many, and which: "31/80 effusion".
-_ANSWER = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14} .{0,200}", re.DOTALL)
 
 _LISTED_SOURCES = 1000
 _FINGERPRINT = re.compile(r"/? \([\d,]+ (?:files, [\d,]+ )?bytes, sha256:[0-9a-f]{64}\)$")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 _EXAMPLE = 'for example {"model": "resnet50 of 3 May", "dataset": Path("test.csv")}'
 
@@ -136,7 +132,7 @@ class Provenance:
 
     def to_dict(self) -> dict[str, Json]:
         """The provenance as a document holds it; what there is none of is left out."""
-        said = {name: getattr(self, name) for name in _READERS}
+        said = {name: getattr(self, name) for name in _OPTIONAL}
         return {
             "package": "pacbound",
             "version": self.version,
@@ -152,86 +148,18 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, document: Json) -> Self:
-        """The provenance that a document holds."""
-        part = Reader(document, "provenance")
+        """The provenance that a document holds, whose shape was checked."""
         return cls(
-            part.text("version"),
-            part.text("created"),
-            _read_columns(part),
-            tuple(part.texts("sources")),
-            **{name: read(part, name) for name, read in _READERS.items() if part.has(name)},
+            document["version"],
+            document["created"],
+            document["columns"],
+            tuple(document["sources"]),
+            **{name: document[name] for name in _OPTIONAL if name in document},
         )
 
 
-def _read_columns(part: Reader) -> dict[str, str]:
-    found = part.mapping("columns").all_texts()
-    for name, text in found.items():
-        # Those of the claims of a bundle are named as "claim.scale".
-        if name == SCALE or name.endswith(f".{SCALE}"):
-            _require_scale(text, f"{part.place('columns')}.{printable(name)}")
-    return found
-
-
-def _require_scale(text: str, where: str) -> None:
-    with suppress(ValueError):
-        if 0 < float(text) < float("inf") and repr(float(text)) == text:
-            return
-    raise CertificateError(f"{where} is {shown(text)}: expected a number such as 100.0.")
-
-
-def _read_about(part: Reader, key: str) -> dict[str, str]:
-    found = part.mapping(key).all_texts()
-    long = next((name for name, text in found.items() if len(text) > LONGEST_TEXT), None)
-    if long is not None:
-        raise CertificateError(
-            f"{part.place(key)}.{printable(long[:LONGEST_NAME])} has {len(found[long])} "
-            f"characters: expected at most {LONGEST_TEXT}."
-        )
-    return found
-
-
-def _read_sample(part: Reader, key: str) -> str:
-    name = part.text(key)
-    wrong = "has spaces around it" if name != name.strip() else _wrong_with(name)
-    if wrong is not None:
-        raise CertificateError(f"{part.place(key)} is {shown(name)}, which {wrong}.")
-    return name
-
-
-def _read_digest(part: Reader, key: str) -> str:
-    text = part.text(key)
-    if not _DIGEST.fullmatch(text):
-        raise CertificateError(f"{part.place(key)} is {shown(text)}: expected a digest.")
-    return text
-
-
-def _read_note(part: Reader, key: str) -> str:
-    text, what = part.text(key), key.rpartition(".")[2]
-    if what == "worst_answer" and _ANSWER.fullmatch(text):
-        return text
-    if what != LABELS:
-        raise CertificateError(f"{part.place(printable(key))} is no note of a known kind.")
-    return str(part.choice(key, NOTES))
-
-
-def _each(read: Callable[[Reader, str], str]) -> Callable[[Reader, str], dict[str, str]]:
-    """Texts by their names, each read like this."""
-
-    def read_each(part: Reader, key: str) -> dict[str, str]:
-        inner = part.mapping(key)
-        return {name: read(inner, name) for name in inner.names()}
-
-    return read_each
-
-
-# How a document is read where it has more than every provenance has.
-_READERS: Mapping[str, Callable[[Reader, str], Any]] = {
-    "about": _read_about,
-    "sample": _read_sample,
-    "samples": _each(_read_sample),
-    "drawn_by": _each(_read_digest),
-    "notes": _each(_read_note),
-}
+# What a document has only where there is something to say.
+_OPTIONAL = ("about", "sample", "samples", "drawn_by", "notes")
 
 
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:

@@ -16,14 +16,7 @@ from pacbound.claims.claim import Cells, Procedure, wrong_draw
 from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import (
-    Field,
-    Fields,
-    Tables,
-    Values,
-    require_keys,
-    with_losses,
-)
+from pacbound.fields import Field, Fields, Tables, Values, with_losses
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.says import Sentence
@@ -88,9 +81,7 @@ class GradedForm(Form):
 
     def read(self, part: Reader, key: str) -> Graded:
         """Judge and scale; with coins their seed, and what they know rows by."""
-        inner = part.mapping(key)
-        require_keys(inner, ("by", "scale", *(("seed", "ids") if inner.has("seed") else ())))
-        return graded_from(inner)
+        return graded_from(part.mapping(key))
 
     def write(self, value: Graded) -> Json:
         """An object."""
