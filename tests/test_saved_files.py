@@ -41,7 +41,7 @@ from pacbound.shield.rollouts.files import (
     ROWS,
     SEEDS,
     CheckpointFolder,
-    columns_of,
+    arrays_of,
     packed,
     read_plan,
 )
@@ -346,7 +346,8 @@ def _rollouts(table: Any, pool: list[str], task: Mapping[str, Any]) -> Any:
         table.row(seed, *((0, 65537, True, 9) if forked else (number, seed % 2 == 0)), error=text)
         for seed, text, number in zip(count(), [*pool, ""], cycle([-np.inf, 0.25, np.nan]))
     ]
-    return table(**columns_of(rows), task=task)
+    columns = {name.removeprefix(ROWS): array for name, array in arrays_of(rows).items()}
+    return table(**columns, task=task)
 
 
 @of_each

@@ -25,7 +25,7 @@ from pacbound.claims.task_record import MEMBER, about_task, known_task, read_tas
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.file_locks import locked
-from pacbound.sources.formats.arrays import DAMAGED
+from pacbound.sources.formats.arrays import DAMAGED, NpzFile
 
 Columns = dict[str, NDArray[Any]]
 
@@ -140,22 +140,12 @@ def write_table(
 def _read_table(source: Path, types: Mapping[str, type]) -> Columns:
     """The named columns of a file that `write_table` wrote."""
     _require_npz(source)
+    parts = [batch.arrays for batch in NpzFile(source).batches(list(types))]
     try:
-        found = unpacked(source, "")
-    except _UNREADABLE as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
-            raise
-        raise InvalidValueError(
-            f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
-        ) from None
-    missing = [name for name in types if name not in found]
-    if missing:
-        raise InvalidValueError(
-            f"{source} has no column {missing[0]!r}: expected a table of rollouts, with "
-            f"{', '.join(types)}."
-        )
-    try:
-        return {name: found[name].astype(kind) for name, kind in types.items()}
+        return {
+            name: np.concatenate([np.empty(0, kind), *(part[name] for part in parts)]).astype(kind)
+            for name, kind in types.items()
+        }
     except ValueError as error:
         raise InvalidValueError(f"{source} is not a table of rollouts: {error}.") from None
 

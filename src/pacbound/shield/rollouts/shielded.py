@@ -135,10 +135,7 @@ class ShieldedRollouts(RolloutTable):
             raise InvalidValueError(
                 f"No rollout has threshold {threshold_of(threshold)}: expected one of {listed}."
             )
-        return self._rows(chosen)
-
-    def _rows(self, places: NDArray[Any]) -> ShieldedRollouts:
-        rows = {name: column[places] for name, column in self.columns.items()}
+        rows = {name: column[chosen] for name, column in self.columns.items()}
         return ShieldedRollouts(**rows, task=self.task)
 
     def certify(
