@@ -56,6 +56,7 @@ def test_answers_that_no_one_integer_type_holds_are_refused(tmp_path: Path) -> N
     ("fast", "slow", "expected"),
     [
         (["a", "b", "c", "d"], ["e", "long", "g", "h"], ["a", "long", "c", "h"]),
+        (["null", "b", "nan", "d"], ["e", "None", "g", "h"], ["null", "None", "nan", "h"]),
         (pa.array([1, 2, 3, 4], pa.int8()), [5, 6, 7, 2**40], [1, 6, 3, 2**40]),
         (
             pa.array([2**64 - 1] * 4, pa.uint64()),

@@ -122,13 +122,15 @@ class ClassRule:
     listed one may look like a missing value. `missing` are values that mean "none". `unseen_labels`
     is the share of the rows whose label may be a class that no model predicts anywhere, or that an
     exit predicts and the slow model nowhere. With `unrelated_labels`, labels may match the slow
-    model no more often than by chance.
+    model no more often than by chance. With `as_written`, no text stands for a missing value:
+    answers are copied then, and not counted.
     """
 
     classes: frozenset[Class] | None = None
     missing: frozenset[Class] = frozenset()
     unseen_labels: float = 0.0
     unrelated_labels: bool = False
+    as_written: bool = False
 
     @classmethod
     def of(
@@ -180,7 +182,8 @@ class ClassRule:
             raise NotAClassError(_HALF)
         if found in self.missing:
             return None
-        if not listed and isinstance(found, str) and is_missing_code(found):
+        known = listed or self.as_written
+        if not known and isinstance(found, str) and is_missing_code(found):
             raise NotAClassError(_LOOKS_MISSING)
         if self.classes is not None and found not in self.classes:
             raise NotAClassError(_NOT_LISTED)

@@ -157,7 +157,7 @@ def answers_of(
     for model, (values, name) in enumerate(zip(columns, names, strict=True)):
         rows = np.flatnonzero(exits == model)
         # What is not a class raises here, with its row.
-        codes = Vocabulary(ClassRule()).codes(values, name, start)
+        codes = Vocabulary(ClassRule(as_written=True)).codes(values, name, start)
         missing = rows[codes[rows] == MISSING]
         if missing.size:
             raise InvalidValueError(
