@@ -1,4 +1,4 @@
-"""False claims because of what a row is: the record, and a small run."""
+"""False claims because of what a row is: the record."""
 
 from __future__ import annotations
 
