@@ -335,9 +335,9 @@ class Watch:
             return {}, {}
         if isinstance(groups, Mapping) != self.overlapping:
             raise InvalidTypeError(
-                f"The groups of this certificate overlap: pass groups as a mapping from each of "
-                f"them but {', '.join(map(repr, self.question.everyone))} to whether a row is in "
-                "it."
+                "The groups of this certificate overlap: pass groups as a mapping from each of "
+                f"them{' but ' * bool(self._everyone)}{', '.join(map(repr, self._everyone))} to "
+                "whether a row is in it."
                 if self.overlapping
                 else "groups is a mapping, and the groups of this certificate do not overlap: pass "
                 "the group of each row."
@@ -355,9 +355,13 @@ class Watch:
         return slots, dict(zip(slots, members.values(), strict=True))
 
     @property
+    def _everyone(self) -> tuple[str, ...]:
+        """The group that all rows are in, which nobody passes."""
+        return () if self.question is None else tuple(self.question.everyone)
+
+    @property
     def _members(self) -> tuple[str, ...]:
-        """The groups but that of everyone."""
-        return tuple(name for name in self.groups if name not in self.question.everyone)
+        return tuple(name for name in self.groups if name not in self._everyone)
 
     def _reading(self, question: Any, slots: Mapping[str, Slot]) -> RowReading:
         compared = "label" in slots and any(key.startswith("prediction") for key in slots)

@@ -177,8 +177,7 @@ def test_several_samples_of_a_question_are_clusters() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "prediction is missing"),
-        ({"label": [1, 1]}, "prediction is missing"),
+        ({}, "one of them says which model is better"),
         ({"prediction": [[1], [1]], "label": [1, 1]}, "prediction has 1 columns"),
         ({"prediction": [[1] * 6] * 2, "label": [1, 1]}, "there may be 1 to 4"),
         ({"quality": [[1.0, 2.0]]}, "expected grades from 0 to 1"),

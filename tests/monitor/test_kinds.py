@@ -312,3 +312,19 @@ def test_rows_of_groups_that_cannot_be_are_refused(
     with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
         monitor.update(given)
     assert monitor.rows == 0
+
+
+def test_overlapping_groups_of_other_claims_and_groups_of_rollouts_are_watched() -> None:
+    flags, half = np.arange(2000) % 20 == 0, np.arange(2000) < 1000
+    asked: dict[str, Any] = {"delta": 0.05, "groups": {"a": half, "b": ~half | half}}
+    found = certify_recall(np.where(flags, 0.9, 0.1), flags, target=0.5, **asked)
+    groups = {"a": [False] * 40, "b": [True] * 40}
+    lost = {"score": [0.1] * 40, "positive": [True] * 40, "groups": groups}
+    alarm = Monitor(found, delta=1e-3).update(lost)
+    assert alarm is not None
+    assert alarm.where == "group 'b'"
+    of_rollouts: dict[str, Any] = {"xi": 0.02, "delta": 0.01, "groups": np.where(half, "a", "b")}
+    shield = certify_shield([0.1] * 2000, [False] * 2000, **of_rollouts)
+    alarm = Monitor(shield, delta=1e-3).update({"unsafe": [True] * 9, "groups": ["a"] * 9})
+    assert alarm is not None
+    assert alarm.where == "group 'a'"

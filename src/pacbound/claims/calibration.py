@@ -26,7 +26,9 @@ from pacbound.claims.claim import (
     Procedure,
     Values,
     certify,
+    counts_of,
     interval_work,
+    require_tally,
     sealed,
 )
 from pacbound.claims.remedies import wide_intervals
@@ -36,7 +38,6 @@ from pacbound.claims.tables import (
     counts_by_name,
     group_prefix,
     head,
-    level_counts_of,
     scope_field,
     tables_field,
 )
@@ -57,13 +58,11 @@ from pacbound.procedures.calibration import (
     rows_in,
 )
 from pacbound.says import Says, Sentence, Value, confidence, count, exact, share
-from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.grids import (
     DEFAULT_BINS,
     EQUAL_MASS,
     AtomBins,
     Bins,
-    DyadicGrid,
     bins_for,
     grid_from_dict,
     number_of_bins,
@@ -541,43 +540,22 @@ def _require_same_bins(tally: Tally, n_bins: int | None, edges: Any) -> None:
 def _require_calibration(tally: Tally) -> None:
     """Raise unless the tally has bins of confidence whose counts add up to its rows."""
     require_is_tally(tally)
-    if tally.kind != "calibration" or isinstance(tally.grid, DyadicGrid):
-        raise InvalidValueError(
-            f"A {tally.kind} tally has no calibration bins: count with confidence, correct and "
-            "n_bins."
-        )
-    if tally.rows == 0:
-        raise InvalidValueError("There are no rows to calibrate on: pass at least one.")
+    columns = "confidence, correct and n_bins"
+    require_tally(tally, "calibration", tally.grid, lowest=0, columns=columns)
     size = max(1, len(tally.groups)) * tally.grid.n_cells
     if size > MOST_CELLS:
         raise InvalidValueError(
             f"{size:,} bins in all tables are more than a certificate may have: expected at most "
             f"{MOST_CELLS:,}. Use fewer bins or groups."
         )
-    total = exact_sum(tally.counts)
-    if (tally.counts < 0).any() or (
-        tally.scope not in OVERLAPPING and (total != tally.rows or total > LARGEST_COUNT)
-    ):
-        raise InvalidValueError(
-            f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
-        )
 
 
 def _tables_of(tally: Tally) -> list[dict[str, Any]]:
     """The counts of each group's bins that hold rows."""
-    if tally.graded is not None:
-        return [
-            {"group": group, "counts": {name: sealed(part) for name, part in counts.items()}}
-            for group, counts in level_counts_of(tally)
-        ]
-    wrong, right = np.moveaxis(tally.dense(), 2, 0)
-    tables = []
-    for place, group in enumerate(tally.groups or (None,)):
-        cells = np.flatnonzero(wrong[place] + right[place])
-        counts = {"cells": cells, "wrong": wrong[place, cells], "right": right[place, cells]}
-        sealed_counts = {name: sealed(column) for name, column in counts.items()}
-        tables.append({"group": group, "counts": sealed_counts})
-    return tables
+    return [
+        {"group": group, "counts": {name: sealed(part) for name, part in counts.items()}}
+        for group, counts in counts_of(tally)
+    ]
 
 
 def _rows_implied(trials: NDArray[np.int64], n: int, scope: str) -> int:

@@ -9,7 +9,7 @@ certifying and verifying are the same call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -22,18 +22,20 @@ from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.fields import Fields
+from pacbound.fields import Fields, with_losses
 from pacbound.figure import Figure
 from pacbound.forms import Ask, checked
 from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
+from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
-from pacbound.tally.questions.question import RowColumn, Scope
+from pacbound.tally.questions import QUESTIONS
+from pacbound.tally.questions.question import OVERLAPPING, RowColumn, Scope, subject_of
 from pacbound.tally.row_ids import LABEL, RowIds, returned
 from pacbound.tally.row_options import DRAWN_BY, JOINED_BY, POSITIVE, require_row_options
 from pacbound.tally.row_rules import RowRule
-from pacbound.tally.tally import Tally, recorded_columns
+from pacbound.tally.tally import Tally, recorded_columns, require_is_tally
 
 Values = Mapping[str, Any]
 Cells = dict[str, dict[str, int]]
@@ -371,6 +373,65 @@ class Claim(ABC, Generic[C]):
         """The certificate that a document holds, whose shape was checked."""
         values = self.fields(self.procedures[claim.raw("procedure")]).read(claim)
         return self.certificate(by=self, values=values, provenance=provenance, loaded=loaded)
+
+
+def counts_of(evidence: Tally) -> list[tuple[str | None, dict[str, NDArray[np.int64]]]]:
+    """The same of a tally that was looked at."""
+    on_levels = evidence.graded is not None and evidence.graded.seed is None
+    found = []
+    for group, cells, rows in rows_by_group(evidence):
+        counts = (
+            with_losses({"cells": cells[:, -1], "grades": rows.copy()})
+            if on_levels
+            else {"cells": cells[:, -1], **dict(zip(evidence.outcomes, rows.T.copy(), strict=True))}
+        )
+        found.append((group, counts))
+    return found
+
+
+def rows_by_group(
+    evidence: Tally,
+) -> Iterator[tuple[str | None, NDArray[np.int64], NDArray[np.int64]]]:
+    """The cells that hold rows and the counts there, for each group or for all rows."""
+    hit = evidence.counts.any(axis=1)
+    cells, counts = evidence.cells[hit], evidence.counts[hit]
+    for place, group in enumerate(evidence.groups or (None,)):
+        own = cells[:, 0] == place if evidence.groups else slice(None)
+        yield group, cells[own], counts[own]
+
+
+def require_tally(tally: Tally, kind: str, grid: Any, *, lowest: int, columns: str) -> None:
+    """Raise unless `tally` counts rows of `kind` on `grid`, in cells from `lowest` up; `columns`
+    are those to count, for the message. On another grid cells would stand for other scores.
+    """
+    require_is_tally(tally)
+    if tally.kind != kind:
+        raise InvalidValueError(
+            f"{tally!r} is not a tally of {subject_of(kind)}: count with {columns}."
+        )
+    if tally.grid != grid:
+        raise InvalidValueError(
+            f"{tally!r} was counted on the grid {tally.grid.to_dict()}, and this certificate is "
+            f"decided on {grid.to_dict()}: cells would be taken for other scores. Count the rows "
+            "again."
+        )
+    if tally.rows == 0:
+        raise InvalidValueError(
+            f"There are no rows to certify {subject_of(kind)} on: pass at least one."
+        )
+    known = QUESTIONS[kind].row_outcomes or tally.outcomes
+    total = exact_sum(tally.counts[:, [name in known for name in tally.outcomes]])
+    fits = total == tally.rows or tally.scope in OVERLAPPING
+    if (tally.counts < 0).any() or not fits or total > LARGEST_COUNT:
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
+        )
+    cells = tally.cells[:, -1]
+    if (cells < lowest).any() or (cells >= grid.n_cells).any():
+        raise InvalidValueError(
+            f"{tally!r} has cells that are not on its grid: expected {lowest} to "
+            f"{grid.n_cells - 1}. Count again."
+        )
 
 
 def certify(

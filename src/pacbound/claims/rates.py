@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.claim import Values
-from pacbound.claims.tables import depend
+from pacbound.claims.tables import level_of_tables
 from pacbound.errors import InvalidValueError
 from pacbound.forms import allowed_rate
 from pacbound.procedures import abstention, graded_abstention, threshold
@@ -25,7 +25,7 @@ from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import LOST, TOP, Decision, NoThreshold, Search, Side
 from pacbound.says import Side as Rounding
 from pacbound.stats.arguments import is_one_of
-from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.stats.binomial import bonferroni_level
 from pacbound.stats.looks import planned_looks
 
 Flags = NDArray[np.bool_]
@@ -133,18 +133,10 @@ class Rate:
 
     def level(self, values: Values) -> float:
         """The chance to be wrong that each table's decision has."""
-        groups, delta = len(values["tables"]), float(values["delta"])
+        delta = float(values["delta"])
         if self.reached:
-            return bonferroni_level(delta, groups)
-        dependent = depend(values)
-        # Which groups are left out says something about the scores of groups that depend on them.
-        common = not self.own(values) and not (
-            dependent and values.get("small_groups") == "leave-out"
-        )
-        if values["scope"] == "top" or common or groups == 1:
-            return delta
-        share = bonferroni_level if dependent else sidak_level
-        return share(delta, groups)
+            return bonferroni_level(delta, len(values["tables"]))
+        return level_of_tables(delta, values, own=self.own(values))
 
     def own(self, values: Values) -> bool:
         """Whether each group has a threshold of its own."""

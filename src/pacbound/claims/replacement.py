@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 
-from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
+from pacbound.claims.assumptions import SAMPLE, as_graded, drawn_over, in_plain_words
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, certify
+from pacbound.claims.claim import (
+    Cells,
+    Claim,
+    Procedure,
+    ToLabel,
+    Values,
+    certify,
+    rows_by_group,
+)
 from pacbound.claims.tables import (
     DRAWN,
     GRADED,
     LEAVE_OUT,
     MOST_GROUPS,
-    depend,
     group_prefix,
     groups_of,
     head,
+    level_of_tables,
+    no_such_look,
     noted_labels,
     recounted,
     require_drawn,
@@ -42,7 +51,7 @@ from pacbound.procedures.graded_replacement import refusal as graded_refusal
 from pacbound.procedures.replacement import NAME, Refusal, passes, power, refusal, too_small
 from pacbound.says import Says, Sentence, Value, confidence, count, share, with_counts
 from pacbound.stats.betting import difference_bets
-from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.stats.binomial import bonferroni_level
 from pacbound.stats.graded_bets import mean_upper
 from pacbound.stats.paired import (
     PairedBound,
@@ -236,14 +245,27 @@ def with_outcomes(counts: dict[str, Any]) -> dict[str, Any]:
     return {**counts, **dict(zip(OUTCOMES, table.T.copy(), strict=True))}
 
 
-def _grades_of(evidence: Tally, own: Any) -> dict[str, Any]:
+def _counts_of(evidence: Tally) -> list[tuple[str | None, dict[str, Any]]]:
+    """For each group, or for all rows, the rows of each outcome for every candidate; or of each
+    difference, where answers are graded.
+    """
+    found = []
+    for group, cells, rows in rows_by_group(evidence):
+        graded = evidence.graded is not None
+        whole = (
+            _differences_in(evidence, cells, rows) if graded else of_candidates(rows.sum(axis=0))
+        )
+        table = whole if rows.any() else whole[:0]
+        counts = {"grades": table} if graded else dict(zip(OUTCOMES, table.T.copy(), strict=True))
+        counts = {"cells": np.arange(len(table)), **counts}
+        found.append((group, with_outcomes(counts) if graded else counts))
+    return found
+
+
+def _differences_in(evidence: Tally, cells: Any, rows: Any) -> Any:
     """The rows of each difference, for every candidate."""
-    cells, rows = evidence.cells[own], evidence.counts[own].sum(axis=1)
-    codes = cells[:, evidence.scope != "top" :]
-    steps = getattr(evidence.grid, "steps", 1)
-    found = [differences(column, rows, steps) for column in codes.T]
-    table = np.array(found if rows.any() else np.zeros((0, 3 * steps + 3)), dtype=np.int64)
-    return with_outcomes({"cells": np.arange(len(table)), "grades": table})
+    steps, codes = getattr(evidence.grid, "steps", 1), cells[:, evidence.scope != "top" :]
+    return np.array([differences(column, rows.sum(axis=1), steps) for column in codes.T])
 
 
 def _require_steps(part: Reader, values: Values) -> None:
@@ -301,11 +323,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         name: Procedure(
             name,
             (
-                "independent-rows",
-                "untouched-rows",
-                "asked-beforehand",
-                "rows-unseen",
-                "every-row-counts",
+                *SAMPLE,
                 "unknown-counts-against-new",
                 "labels-as-they-are",
                 "net-loss-of-new",
@@ -331,14 +349,6 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                 "(--id doc_id); or name two qualities, the old model's first."
             )
         return {}
-
-    def require_columns(self, given: Set[str], wishes: Values) -> None:  # noqa: ARG002
-        """Raise unless rows bring answers, or their quality."""
-        if not given & {"prediction", "quality", "preferred"}:
-            raise InvalidTypeError(
-                "prediction is missing: pass the answers of the old and the new model, and label; "
-                "or quality, how good each answer is; or preferred, which one is better."
-            )
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document."""
@@ -400,16 +410,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         many = too_many_groups(evidence)
         if many is not None:
             raise InvalidValueError(many)
-        tables = []
-        for place, group in enumerate(evidence.groups or (None,)):
-            own = evidence.cells[:, 0] == place if evidence.groups else slice(None)
-            if evidence.graded is not None:
-                tables.append({"group": group, "counts": _grades_of(evidence, own)})
-                continue
-            table = of_candidates(evidence.counts[own].sum(axis=0))
-            table = table if table.any() else table[:0]
-            columns = dict(zip(OUTCOMES, table.T.copy(), strict=True))
-            tables.append({"group": group, "counts": {"cells": np.arange(len(table)), **columns}})
+        tables = [{"group": group, "counts": counts} for group, counts in _counts_of(evidence)]
         name = NAME if evidence.graded is None else GRADED_NAME
         values = {**self.counted_values(name, evidence, wishes), "tables": tables}
         wrong = _conflict(values)
@@ -465,12 +466,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         """The chance that each test may be wrong: candidates, looks and verdicts share delta."""
         looks = 1 if values["looks"] is None else len(values["looks"])
         level = bonferroni_level(values["delta"], candidates_of(values) * looks)
-        groups, dependent = len(values["tables"]), depend(values)
-        # Which groups are left out says something about the rows of groups that depend on them.
-        by_number = dependent and values["small_groups"] == "leave-out"
-        if groups == 1 or (values["group_verdicts"] == "common" and not by_number):
-            return level
-        return (bonferroni_level if dependent else sidak_level)(level, groups)
+        return level_of_tables(level, values, own=values["group_verdicts"] == "own")
 
     def work(self, values: Values) -> float:
         """About how long deciding takes: a region for each size of a group."""
@@ -796,8 +792,6 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         values = certificate.values
         if candidates_of(values) > 1:
             return "it is about several candidates; certify the one that is in use"
-        if values["scope"] == "overlapping-groups":
-            return "a row may be in several of its groups; certify groups that do not overlap"
         every, graded = " in each group" if groups_of(values) else "", values.get("graded")
         text = f"at most {{xi}} {_lost_what(graded)} is lost against the old model{every}"
         return Watch.of_tables(
@@ -867,7 +861,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         bound: PairedBound = "exact" if self.work(values) <= EXACT_WORK else "pair"
         passed = [set(self.passed(one["counts"], values, bound=bound)) for one in values["tables"]]
         if tally.graded is not None:
-            levels = at_worst(_grades_of(tally, slice(None))["grades"][0])
+            levels = at_worst(_differences_in(tally, tally.cells, tally.counts)[0])
             most = 2.0 * mean_upper(levels, delta=delta) - 1.0
             return Sample(bool(set.intersection(*passed)), most, (), bound == "pair")
         seen = of_candidates(tally.counts.sum(axis=0))[0]
@@ -899,11 +893,7 @@ def _conflict(values: Values) -> str | None:
             "change which one is drawn. Pass delta divided by the number of looks instead."
         )
     if values["n"] not in looks:
-        return (
-            f"there are {values['n']:,} rows, and no look was planned there, but at "
-            f"{', '.join(f'{look:,}' for look in looks)}: pass the rows up to a look, in the order "
-            "in which they were drawn. Looks cannot be added."
-        )
+        return no_such_look(values["n"], "rows", looks)
     return None
 
 
@@ -963,8 +953,8 @@ def _differing(tally: Tally) -> int:
     label.
     """
     if tally.graded is not None:
-        seen = _grades_of(tally, slice(None))["equal"]
-        return tally.rows - int(seen.min(initial=tally.rows))
+        found = _differences_in(tally, tally.cells, tally.counts)
+        return tally.rows - min(int(seen_of(cells)[EQUAL]) for cells in found)
     return tally.rows - int(tally.counts[:, 0].sum())
 
 

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
 from pacbound.claims.assumptions import ASSUMED
-from pacbound.claims.claim import Cells, Procedure, wrong_draw
+from pacbound.claims.claim import Cells, Procedure, counts_of, require_tally, wrong_draw
 from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Tables, Values, with_losses
+from pacbound.errors import CertificateError, InvalidTypeError
+from pacbound.fields import Field, Fields, Tables, Values
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.says import Sentence
-from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
+from pacbound.stats.arguments import exact_sum
+from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.tally.coins import (
     Graded,
     graded_from,
@@ -29,10 +30,9 @@ from pacbound.tally.coins import (
     seed_to_json,
 )
 from pacbound.tally.draws import Drawn, drawn_from, unit_of, unit_to_dict
-from pacbound.tally.grids import FINE, DyadicGrid
-from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.question import OVERLAPPING, in_order, subject_of
-from pacbound.tally.tally import Tally, require_is_tally
+from pacbound.tally.grids import FINE
+from pacbound.tally.questions.question import OVERLAPPING, in_order
+from pacbound.tally.tally import Tally
 
 
 class Assumes(Form):
@@ -204,21 +204,12 @@ def histograms_of(
     evidence: Tally, question: Any
 ) -> list[tuple[str | None, dict[str, NDArray[np.int64]]]]:
     """The histogram of each group, or of all rows, of a tally of the question: `cells`, and the
-    rows of each outcome there.
+    rows of each outcome there, or on each level where answers are graded.
     """
     needed = " and ".join(name for name, must in question.roles.items() if must)
     lowest = question.lowest_cell
     require_tally(evidence, question.kind, question.grid, lowest=lowest, columns=needed)
-    if evidence.graded is not None and evidence.graded.seed is None:
-        return level_counts_of(evidence)
-    hit = evidence.counts.any(axis=1)
-    cells, counts = evidence.cells[hit], evidence.counts[hit]
-    found: list[tuple[str | None, dict[str, NDArray[np.int64]]]] = []
-    for place, group in enumerate(evidence.groups or (None,)):
-        own = cells[:, 0] == place if evidence.groups else slice(None)
-        columns = zip(evidence.outcomes, counts[own].T.copy(), strict=True)
-        found.append((group, {"cells": cells[own, -1], **dict(columns)}))
-    return found
+    return counts_of(evidence)
 
 
 def histogram_cells(tables: Iterable[Values], top: int) -> Cells:
@@ -232,17 +223,6 @@ def histogram_cells(tables: Iterable[Values], top: int) -> Cells:
             found[group_prefix(table) + where] = {
                 name: rows[place] for name, rows in counts.items()
             }
-    return found
-
-
-def level_counts_of(evidence: Tally) -> list[tuple[str | None, dict[str, NDArray[np.int64]]]]:
-    """For each group, or all rows, the cells that hold rows and how many are on each level."""
-    hit = evidence.counts.any(axis=1)
-    cells, counts = evidence.cells[hit], evidence.counts[hit]
-    found: list[tuple[str | None, dict[str, NDArray[np.int64]]]] = []
-    for place, group in enumerate(evidence.groups or (None,)):
-        own = cells[:, 0] == place if evidence.groups else slice(None)
-        found.append((group, with_losses({"cells": cells[own, -1], "grades": counts[own].copy()})))
     return found
 
 
@@ -286,6 +266,27 @@ def depend(values: Values) -> bool:
     """
     drawn = values["drawn"]
     return values.get("scope") in OVERLAPPING or (drawn is not None and drawn.apart)
+
+
+def level_of_tables(level: float, values: Values, *, own: bool) -> float:
+    """The chance to be wrong of the decision on each table: all have the whole `level` where they
+    have one verdict in common, and not their `own`.
+    """
+    groups, dependent = len(values["tables"]), depend(values)
+    # Which groups are left out says something about the rows of groups that depend on them.
+    by_number = dependent and values.get("small_groups") == "leave-out"
+    if groups == 1 or not (own or by_number):
+        return level
+    return (bonferroni_level if dependent else sidak_level)(level, groups)
+
+
+def no_such_look(number: int, unit: str, looks: Sequence[int]) -> str:
+    """That no look was planned at so many rows, in a sentence."""
+    return (
+        f"there are {number:,} {unit}, and no look was planned there, but at "
+        f"{', '.join(f'{look:,}' for look in looks)}: pass the rows up to a look, in the order in "
+        "which they were drawn. Looks cannot be added."
+    )
 
 
 def require_drawn(part: Reader, values: Values, sizes: Iterable[int] = ()) -> None:
@@ -357,36 +358,3 @@ def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None
                 f"{part.place('counts')}: a lost row is {name!r}, and can only be "
                 f"{question.lost_is!r}."
             )
-
-
-def require_tally(tally: Tally, kind: str, grid: DyadicGrid, *, lowest: int, columns: str) -> None:
-    """Raise unless `tally` counts rows of `kind` on `grid`, in cells from `lowest` up; `columns`
-    are those to count, for the message. On another grid cells would stand for other scores.
-    """
-    require_is_tally(tally)
-    if tally.kind != kind:
-        raise InvalidValueError(
-            f"{tally!r} is not a tally of {subject_of(kind)}: count with {columns}."
-        )
-    if tally.grid != grid:
-        raise InvalidValueError(
-            f"{tally!r} was counted on the grid {tally.grid.to_dict()}, and this certificate is "
-            f"decided on {grid.to_dict()}: cells would be taken for other scores. Count the rows "
-            "again."
-        )
-    if tally.rows == 0:
-        raise InvalidValueError(
-            f"There are no rows to certify {subject_of(kind)} on: pass at least one."
-        )
-    known = QUESTIONS[kind].row_outcomes or tally.outcomes
-    total = exact_sum(tally.counts[:, [name in known for name in tally.outcomes]])
-    fits = total == tally.rows or tally.scope in OVERLAPPING
-    if (tally.counts < 0).any() or not fits or total > LARGEST_COUNT:
-        raise InvalidValueError(
-            f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
-        )
-    if (tally.cells < lowest).any() or (tally.cells >= grid.n_cells).any():
-        raise InvalidValueError(
-            f"{tally!r} has cells that are not on its grid: expected {lowest} to "
-            f"{grid.n_cells - 1}. Count again."
-        )

@@ -37,6 +37,7 @@ from pacbound.claims.tables import (
     head,
     histogram_cells,
     histograms_of,
+    no_such_look,
     require_groups,
     require_levels,
     require_lost,
@@ -328,11 +329,7 @@ class ThresholdClaim(Claim[C]):
         planned = planned_looks(allowed_rate(wishes), delta=wishes["delta"], looks=looks).looks
         trials = procedure.rate.search(tables[0], values).trials
         if trials not in planned:
-            raise InvalidValueError(
-                f"There are {trials:,} {procedure.words.unit}, and no look was planned there, but "
-                f"at {', '.join(f'{look:,}' for look in planned)}: pass the rows up to a look, in "
-                "the order in which they were drawn. Looks cannot be added."
-            )
+            raise InvalidValueError(no_such_look(trials, procedure.words.unit, planned))
         return values
 
     def counted_table(self, counts: Values) -> dict[str, Any]:
@@ -525,20 +522,16 @@ class ThresholdClaim(Claim[C]):
         procedure = self._procedure(certificate)
         if procedure.not_watched:
             return procedure.not_watched
-        if certificate.values["scope"] == "overlapping-groups":
-            return "a row may be in several of its groups; certify groups that do not overlap"
         words = procedure.words
         promise = words.graded if certificate.graded else words.in_use or words.promise
         claimed = str(Sentence(promise, quantities(self, certificate)))
         bets = bets_on_losses(allowed_rate(certificate.values, up=True))
         shared: dict[str, Any] = {"claimed": claimed, "outcomes": procedure.seen_as}
-        if procedure.told_by:
-            if certificate.values["scope"] != "top":
-                return "each of its groups is watched apart; certify one group, and monitor that"
-            shared |= {"column": procedure.told_by}
-            return Watch.of_tables(certificate, bets, {None: True}, **shared)
-        rate, question = procedure.rate, self.question_of(certificate)
         tables = certificate.values["tables"]
+        held = {table["group"]: not is_refused(certificate, table) for table in tables}
+        if procedure.told_by:
+            return Watch.of_tables(certificate, bets, held, column=procedure.told_by, **shared)
+        rate, question = procedure.rate, self.question_of(certificate)
         limits = np.array([table["threshold"] for table in tables])
         if rate.side == "below" and (limits <= 0).all():
             raise InvalidValueError(
@@ -554,7 +547,7 @@ class ThresholdClaim(Claim[C]):
         return Watch.of_tables(
             certificate,
             bets,
-            {table["group"]: not is_refused(certificate, table) for table in tables},
+            held,
             question=replace(question, graded=certificate.graded),
             outcome=outcome,
             **shared,

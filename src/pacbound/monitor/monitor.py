@@ -308,9 +308,6 @@ class Monitor(SavedMonitor):
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
       other way round, else 0), or `confidence`, `prediction` and `label`. All traffic belongs to
       it: the loss is 0 where a row does not exit early.
-    - cascade in groups: the same, and `groups`. What is lost in a group is evidence against its
-      claim, and a row in several groups, passed as a mapping from each group to flags, is a label
-      in each of them.
     - false alarms: `score` and `positive`. Only negatives are labels; each whose score is at or
       above the threshold is a loss. False alarms of rollouts are not monitored: nobody sees whether
       a rollout that the shield stopped would have been safe.
@@ -323,6 +320,10 @@ class Monitor(SavedMonitor):
     - shield: `unsafe`, one flag for each rollout under the shield. A certificate of the misses
       among the unsafe rollouts is not monitored: whether a rollout that the shield stopped would
       have been unsafe is never seen.
+
+    Where the certificate has groups, a row brings `groups` too. What goes wrong in a group is
+    evidence against its claim, and a row in several groups, passed as a mapping from each group to
+    flags, is a label in each of them.
 
     Parameters
     ----------

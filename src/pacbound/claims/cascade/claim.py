@@ -25,12 +25,20 @@ from pacbound.claims.cascade.certificate import (
 from pacbound.claims.cascade.fields import Costs, cascade_fields
 from pacbound.claims.cascade.watch import watch_of_cascade
 from pacbound.claims.certificate import Certificate
-from pacbound.claims.claim import Cells, Claim, Procedure, ToLabel, Values, interval_work, sealed
+from pacbound.claims.claim import (
+    Cells,
+    Claim,
+    Procedure,
+    ToLabel,
+    Values,
+    interval_work,
+    require_tally,
+    sealed,
+)
 from pacbound.claims.provenance import Provenance
 from pacbound.claims.tables import (
     depend,
     recounted,
-    require_tally,
     small_groups_conflict,
     too_many_groups,
 )
