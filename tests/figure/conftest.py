@@ -20,8 +20,7 @@ from pacbound.figures.walk import ExitWalk, loss_along_walk
 from pacbound.monitor import Monitor
 from pacbound.planning import PilotPlan
 from pacbound.planning.plan import PlanPoint
-from pacbound.report.evidence import evidence_over_time
-from pacbound.report.plans import errors_by_look, outcome_by_rows
+from pacbound.report.plotting import errors_by_look, evidence_over_time, outcome_by_rows
 from pacbound.stats.looks import planned_looks
 
 NAN = float("nan")

@@ -14,7 +14,7 @@ from pacbound import planned_looks
 from pacbound.errors import InvalidValueError
 from pacbound.figure import Level, Line, Note
 from pacbound.report import plot
-from pacbound.report.plans import errors_by_look
+from pacbound.report.plotting import errors_by_look
 
 LOOKS = [100, 500, 1000, 2000]
 

@@ -63,7 +63,7 @@ _ABOUT = {"--model", "--dataset", "--owner", "--note"}
 # Commands whose own commands are made from claims, and what makes them.
 _FROM_CLAIMS = {"tally": "tallying", "certify": "certifying_tallies"}
 # Commands that are not in the file of their name.
-_FILES = {"judge": "together"}
+_FILES = {"judge": "together", "cost": "design"}
 
 _STYLE: dict[str, Any] = {
     "add_completion": False,

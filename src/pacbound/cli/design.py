@@ -1,15 +1,19 @@
-"""`pacbound design`: choose a cascade among many models, and certify it."""
+"""`pacbound design`: choose a cascade among many models, and certify it; `pacbound cost`: an upper
+bound on what a certified cascade costs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from pacbound.cascade.cost import certified_cost
 from pacbound.cascade.design import CascadeDesign, design_cascade
-from pacbound.claims.cascade import CLAIM
+from pacbound.claims.cascade import CLAIM, CascadeCertificate
+from pacbound.claims.certificate import load_certificate
 from pacbound.cli.delivery import (
     AboutOption,
     OutputOption,
@@ -17,13 +21,15 @@ from pacbound.cli.delivery import (
     deliver,
     progress_bar,
     text_of,
+    verified_or_complain,
 )
-from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.exit_codes import REFUSED, VERIFICATION_FAILED, decided, ending_well
 from pacbound.cli.lent_seeds import seed_for
-from pacbound.cli.options import ROWS, JsonOption, names, numbers, option
-from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.cli.options import ROWS, JsonOption, Reads, names, numbers, option
+from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, PipedRows, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
+from pacbound.errors import InvalidTypeError, InvalidValueError
 
 # How many of the cascades that were tried are printed.
 SHOWN = 8
@@ -150,3 +156,48 @@ def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None)
         }
     )
     return code
+
+
+@ending_well
+def cost(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERT", help="A cascade certificate with costs."), Reads()
+    ],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="Fresh rows; they need no labels."),
+        Reads(),
+    ] = None,
+    *,
+    delta: Annotated[float, option("Chance that the bound is wrong: 0.01")],
+    confidence: Annotated[
+        str | None, option("Confidence columns, if not named as in the certificate.")
+    ] = None,
+    rows: PipedRows,
+    as_json: JsonOption = False,
+) -> int:
+    """Bound what a row costs on average, from the scores of fresh rows.
+
+    Fresh rows had no part in the certificate. Ask once: the better of two bounds has two chances to
+    be wrong.
+    """
+    loaded = load_certificate(certificate)
+    if not isinstance(loaded, CascadeCertificate):
+        raise InvalidValueError(f"A {loaded.kind} certificate has no costs: pass one of a cascade.")
+    if not verified_or_complain(loaded, certificate, "used"):
+        return VERIFICATION_FAILED
+    columns = confidence or loaded.provenance.columns.get("confidence", "confidence")
+    if not files:
+        raise InvalidTypeError(
+            f"Pass a file of fresh rows with {columns}, rows like those in use that had no part in "
+            f"the certificate; they need no labels: pacbound cost {certificate} FILE "
+            f"--delta {delta:g}"
+        )
+    with progress_bar("reading") as progress:
+        options: Any = {**rows.options(), "data": rows.tables(files), "progress": progress}
+        bound = certified_cost(loaded, names(columns), delta=delta, **options)
+    if as_json:
+        print_json({"certificate": str(certificate), **vars(bound)})
+    else:
+        typer.echo(str(bound))
+    return 0

@@ -93,7 +93,7 @@ def looks(
     planned = planned_looks(xi, delta=delta, looks=whole_numbers(looks, "--looks"))
     truth = planned.xi / 2.0 if expected is None else expected
     if figure is not None:
-        from pacbound.report.plans import errors_by_look  # noqa: PLC0415
+        from pacbound.report.plotting import errors_by_look  # noqa: PLC0415
 
         draw(errors_by_look(planned, truth), figure)
     if as_json:

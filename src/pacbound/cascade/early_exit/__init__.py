@@ -22,8 +22,12 @@ except ImportError:
     raise MissingDependencyError.for_extra("torch", "torch", "An early-exit network") from None
 
 from pacbound.cascade.early_exit.inference import EarlyExitResult
-from pacbound.cascade.early_exit.network import EarlyExitNetwork, ExitTable, count_macs
-from pacbound.cascade.early_exit.resnets import early_exit_resnet
+from pacbound.cascade.early_exit.network import (
+    EarlyExitNetwork,
+    ExitTable,
+    count_macs,
+    early_exit_resnet,
+)
 from pacbound.cascade.early_exit.training import train_heads
 
 __all__ = [

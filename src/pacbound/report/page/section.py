@@ -11,9 +11,9 @@ from typing import Any
 
 from pacbound.claims.certificate import Certificate
 from pacbound.monitor import Monitor
-from pacbound.report.evidence import evidence_over_time
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, table, tag
+from pacbound.report.plotting import evidence_over_time
 from pacbound.report.svg import figure_html
 
 
