@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import calibrate, certify_judge, certify_recall, load_certificate
+from pacbound import (
+    calibrate,
+    certify_abstention,
+    certify_judge,
+    certify_precision,
+    certify_recall,
+    load_certificate,
+)
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 Run = Callable[..., Any]
@@ -38,6 +45,17 @@ def test_where_nothing_is_drawn_no_seed_is_asked_for_kept_or_printed() -> None:
     assert "eed" not in made.summary() + json.dumps(made.to_dict())
     with pytest.raises(InvalidTypeError, match="nothing says by what"):
         certify_recall(SCORE, RIGHT, **ASKED, seed=1)
+
+
+@pytest.mark.parametrize("act", ["answered", "flagged"])
+def test_a_claim_that_picks_rows_by_score_says_what_each_of_them_weighs(act: str) -> None:
+    given: Any = {"delta": 0.1, "clusters": PATIENT}
+    if act == "answered":
+        made: Any = certify_abstention(SCORE, RIGHT, xi=0.5, **given)
+    else:
+        made = certify_precision(SCORE, RIGHT, target=0.5, **given)
+    assert f"if each cluster counts once, {act} or not" in made.summary().splitlines()[1]
+    assert f"the share among all rows that are {act} declare cluster_bound" in made.summary()
 
 
 def test_all_claims_of_a_judge_are_about_one_draw() -> None:
