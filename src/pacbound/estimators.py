@@ -21,7 +21,7 @@ from pacbound.calibration.calibrator import TO_GRADE, CalibratorScope, PACCalibr
 from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
-from pacbound.tally.columns import Array, as_array, as_names, same_rows
+from pacbound.tally.columns import Array, Floats, as_array, as_names, same_rows
 from pacbound.tally.probabilities import top_label
 from pacbound.tally.tally import Tally
 
@@ -46,7 +46,6 @@ except ImportError:
         "scikit-learn", "sklearn", "SelectiveClassifier or PACClassifier"
     ) from None
 
-Floats = NDArray[np.float64]
 
 # Stands for a label that no column of the probabilities belongs to, so that whatever is predicted
 # is wrong.

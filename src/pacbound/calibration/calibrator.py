@@ -9,18 +9,17 @@ from dataclasses import replace
 from typing import Any, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound.claims.calibration import CLAIM
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import claimed_delta
+from pacbound.tally.columns import Floats
 from pacbound.tally.grids import bins_for
 from pacbound.tally.probabilities import as_probabilities, count_probabilities, top_label
 from pacbound.tally.tally import Tally
 
-Floats = NDArray[np.float64]
 CalibratorScope = Literal["top", "per-class", "all-labels"]
 
 # What to do with grades, where there is a classifier.

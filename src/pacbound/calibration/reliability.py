@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import (
     Array,
+    Floats,
+    Integers,
     as_array,
     as_flags,
     as_score_column,
@@ -25,9 +27,6 @@ from pacbound.tally.columns import (
     same_rows,
 )
 from pacbound.tally.grids import EqualWidthBins
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _ROWS = 16384
 

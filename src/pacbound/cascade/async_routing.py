@@ -48,10 +48,8 @@ from pacbound.cascade.stages import (
 )
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.stats.arguments import one_of, whole_number
-from pacbound.tally.columns import as_column, as_names
+from pacbound.tally.columns import Array, Floats, as_column, as_names
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Names = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
 Items = Iterable[Any] | AsyncIterable[Any]
 OnError = Literal["raise", "slow", "skip"]

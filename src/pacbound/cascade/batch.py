@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.answers import AnswersFile
-from pacbound.cascade.records import Records, SampledOrder, codes_type, records_of_arrays
+from pacbound.cascade.records import Mask, Records, SampledOrder, codes_type, records_of_arrays
 from pacbound.claims.batch import CLAIM, BatchCertificate
 from pacbound.claims.provenance import Provenance, about_texts
 from pacbound.documents import Json
@@ -41,10 +41,8 @@ from pacbound.stats.arguments import (
     whole_numbers,
 )
 from pacbound.tally.classes import Class, ClassRule
-from pacbound.tally.columns import blocks, same_order, same_rows
+from pacbound.tally.columns import Integers, blocks, same_order, same_rows
 
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Path = str | os.PathLike[str]
 
 # In place of the number of an answer.

@@ -32,11 +32,8 @@ from pacbound.procedures.cascade import total_cost
 from pacbound.says import exact, likelihood
 from pacbound.stats.arguments import claimed_delta
 from pacbound.stats.binomial import binomial_upper, bonferroni_level
-from pacbound.tally.columns import Rows, Slot, as_array, numeric
+from pacbound.tally.columns import Floats, Integers, Rows, Slot, as_array, numeric
 from pacbound.tally.row_options import RowOptions
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

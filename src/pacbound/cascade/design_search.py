@@ -21,14 +21,11 @@ from itertools import combinations, pairwise, permutations
 from math import comb, inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound.procedures.cascade import MOST_STEPS
 from pacbound.procedures.joint_walk import top_of
+from pacbound.tally.columns import Floats, Integers
 from pacbound.tally.questions.cascade import grid_of
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 KEPT = 24
 MOST_SUBSETS = 10_000

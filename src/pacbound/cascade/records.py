@@ -24,6 +24,8 @@ from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import (
     ARRAY,
+    Floats,
+    Integers,
     Rows,
     Slot,
     blocks,
@@ -34,8 +36,6 @@ from pacbound.tally.columns import (
     scaled,
 )
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.stages import (
     ExitThresholds,
+    Rows,
     SaidByModel,
     Stage,
     Thresholds,
@@ -32,12 +33,8 @@ from pacbound.cascade.stages import (
 )
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
-from pacbound.tally.columns import as_column
+from pacbound.tally.columns import Array, Floats, Integers, as_column
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Rows = NDArray[np.intp]
 Take = Callable[[Rows], Any]
 
 # In place of the model that answered, for an item that was not answered.

@@ -28,8 +28,6 @@ from pacbound.sources.rewriting import rewrite
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import Rows, Slot, wanted
 
-Mask = NDArray[np.bool_]
-
 # What a new column holds, by the numbers of the rows that get it.
 Fill = Callable[[NDArray[np.int64]], NDArray[Any]]
 

@@ -24,6 +24,8 @@ from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.tally.columns import (
     ROUNDING,
+    Array,
+    Floats,
     as_array,
     as_column,
     as_names,
@@ -33,8 +35,6 @@ from pacbound.tally.columns import (
 )
 from pacbound.tally.probabilities import ONE_SCORE, top_blocks
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Unit = Literal["row", "item"]
 # A certificate or its path, numbers, or a mapping from the names of groups to numbers.
