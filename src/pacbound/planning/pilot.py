@@ -252,8 +252,9 @@ class _Planner:
         """
         if self.goal is not None or self.pilot.drawn is not None:
             return None
-        redrawn = [_redrawn(self.pilot.counts, np.random.default_rng(seed)) for seed in seeds]
-        laws = [replace(self.pilot, counts=counts) for counts in redrawn]
+        counts, rngs = self.pilot.counts, map(np.random.default_rng, seeds)
+        redrawn = (rng.multinomial(counts.sum(), counts.ravel() / counts.sum()) for rng in rngs)
+        laws = [replace(self.pilot, counts=each.reshape(counts.shape)) for each in redrawn]
         return self.measure.chances([*laws, self.pilot], rows, self.rate, self.delta)
 
     def would_do(self, rows: int) -> bool:
@@ -390,12 +391,6 @@ def _resampled(
         again = rng.multinomial(int(chances.sum()), chances / chances.sum())
         found[where] = rng.multinomial(wanted, again / again.sum())[: seen.size]
     return found
-
-
-def _redrawn(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A pilot drawn anew from these counts."""
-    chances = counts.ravel() / counts.sum()
-    return rng.multinomial(int(counts.sum()), chances).reshape(counts.shape)
 
 
 def _labels(measure: Measure, sample: Tally) -> int:

@@ -153,18 +153,14 @@ def each_seed(
                 except UnsoundClearanceError:  # it says something about all rollouts
                     raise
                 except Exception as error:  # a crash of the environment must not drop the rollout
-                    world = _renewed(task, world)
+                    with suppress(Exception):  # it has crashed already
+                        world.close()
+                    world = task.world()
                     if is_last_try:
                         results.append(lost(seed, _one_line(error)))
     finally:
         world.close()
     return results
-
-
-def _renewed(task: Task, world: World) -> World:
-    with suppress(Exception):  # it has crashed already
-        world.close()
-    return task.world()
 
 
 def _run(job: Job, place: int, seeds: NDArray[np.int64], parent: int) -> tuple[int, bytes]:

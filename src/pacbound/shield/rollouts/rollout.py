@@ -200,7 +200,9 @@ def fork_out(
     readings, policy, known = task.readings_of(seed), task.policy_of(seed), dict[str, Any]()
     unsafe = world.is_unsafe()
     for step in range(0 if unsafe else task.horizon):
-        cell = _cell(read_danger(readings, observation))
+        danger = read_danger(readings, observation)
+        # The number of the highest threshold that it reaches; a failed reading reaches all.
+        cell = NEVER if np.isnan(danger) else int(danger * (NEVER - 1))
         if cell > forking.reached:
             recovers = labeller.recovers(deepcopy(observation), step)
             forking.holds(cell, unsafe=not recovers)
@@ -223,11 +225,6 @@ def fork_out(
     if readings is not None:
         known["failures"] = readings.failures
     return forking.rows(**known, simulated=labeller.simulated, checked=labeller.checked)
-
-
-def _cell(danger: float) -> int:
-    """The number of the highest threshold that a danger reaches; a failed reading fires at all."""
-    return NEVER if np.isnan(danger) else int(danger * (NEVER - 1))
 
 
 def _followed(

@@ -115,11 +115,11 @@ class JsonFile(StoredTable):
         """
         tests = [test for key in keys for test in _type_tests(key)]
         [found] = connection.execute(select(", ".join(tests), self._objects)).fetchall()
-        types = [_type_of(found[place : place + 3]) for place in range(0, len(found), 3)]
-        return [
-            _text(key) if kind is None else f"CAST({_text(key)} AS {kind})"
-            for key, kind in zip(keys, types, strict=True)
-        ]
+        columns = []
+        for key, whole, number, truth in zip(keys, *(found[at::3] for at in range(3)), strict=True):
+            kind = "BIGINT" if whole else "DOUBLE" if number else "BOOLEAN" if truth else "VARCHAR"
+            columns.append(f"CAST({_text(key)} AS {kind})")
+        return columns
 
     def _checked(self, record: Any, start: int) -> Any:
         """The rows as they stood, if each is an object that has each key once."""
@@ -152,9 +152,3 @@ def _type_tests(key: str) -> list[str]:
     whole = f"{kind} IN ('BIGINT', 'UBIGINT') AND try_cast({_text(key)} AS BIGINT) IS NOT NULL"
     tests = [whole, f"{kind} IN ('DOUBLE', 'BIGINT', 'UBIGINT')", f"{kind} = 'BOOLEAN'"]
     return [f"bool_and({test}) FILTER ({kind} IS NOT NULL)" for test in tests]
-
-
-def _type_of(found: Sequence[bool | None]) -> str | None:
-    """The type that all values of a column have, by what the tests found."""
-    whole, number, truth = found
-    return "BIGINT" if whole else "DOUBLE" if number else "BOOLEAN" if truth else None

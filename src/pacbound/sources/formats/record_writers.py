@@ -36,7 +36,8 @@ class DelimitedWriter:
     def write(self, batch: RecordRows, added: Mapping[str, NDArray[Any]]) -> None:
         record = extended(batch.record, added)
         if not self._begun:
-            self._write_header(record.schema.names)
+            names = self._quoted(pyarrow.array(record.schema.names, pyarrow.string()))
+            self._file.write(self._separator.join(names.to_pylist()).encode() + b"\n")
             self._begun = True
         columns = [
             self._quoted(self._spelled(column, name))
@@ -48,10 +49,6 @@ class DelimitedWriter:
 
     def close(self) -> None:
         """Every line is written."""
-
-    def _write_header(self, names: list[str]) -> None:
-        quoted = self._quoted(pyarrow.array(names, pyarrow.string()))
-        self._file.write(self._separator.join(quoted.to_pylist()).encode() + b"\n")
 
     def _spelled(self, column: Any, name: str) -> Any:
         written = _as_text(column, name)

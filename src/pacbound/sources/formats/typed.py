@@ -86,7 +86,9 @@ def _arrow(path: Path) -> Iterator[tuple[Any, Callable[[list[str] | None], _Reco
     import pyarrow.ipc  # noqa: PLC0415
 
     def records(columns: list[str] | None) -> _Records:
-        for share, whole in _shares_of_file(reader) if is_file else _shares_of_stream(reader, file):
+        count = reader.num_record_batches if is_file else 0
+        for place, whole in enumerate(map(reader.get_batch, range(count)) if is_file else reader):
+            share = (place + 1) / count if is_file else min(1.0, file.tell() / max(1, file.size()))
             record = whole if columns is None else whole.select(columns)
             # Offsets that point outside of a damaged file would end the process.
             record.validate(full=True)
@@ -98,16 +100,6 @@ def _arrow(path: Path) -> Iterator[tuple[Any, Callable[[list[str] | None], _Reco
         file.seek(0)
         reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
         yield reader.schema, records
-
-
-def _shares_of_file(reader: Any) -> _Records:
-    for place in range(reader.num_record_batches):
-        yield (place + 1) / reader.num_record_batches, reader.get_batch(place)
-
-
-def _shares_of_stream(reader: Any, file: Any) -> _Records:
-    for record in reader:
-        yield min(1.0, file.tell() / max(1, file.size())), record
 
 
 def without_views(schema: Any) -> Any:
