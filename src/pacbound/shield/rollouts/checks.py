@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.shield.rollouts.task import START, Task, read_danger, require_task
@@ -62,7 +63,7 @@ def rehearse(
                 if trust_clearance:
                     _trail(world, task, int(seed), _require_sound_clearance)
                 if task.danger is not None:
-                    _require_dangers(world, task, int(seed), plain, restores=restores)
+                    _require_dangers(world, task, int(seed), restores=restores)
             except PacboundError:
                 raise
             except Exception as error:  # one seed may be unlucky: its rollout counts as lost
@@ -137,8 +138,7 @@ def _trail(
         if any(is_over):
             break
         if before is not None:
-            with world.excursion():
-                before(world, task, seed, step, deepcopy(observation))
+            before(world, task, seed, step, deepcopy(observation))
         outcome = world.step(policy.act(deepcopy(observation)))
         is_over = outcome.terminated, outcome.truncated, world.is_unsafe()
         trail.append((deepcopy(outcome.observation), is_over))
@@ -147,7 +147,8 @@ def _trail(
 
 def _try_the_backup(world: World, task: Task, seed: int, step: int, observation: Any) -> None:
     """Simulate the backup, as for a label."""
-    task.brakes_safely(world, observation, seed, START + step, most=_BACKUP_STEPS)
+    with world.excursion():
+        task.brakes_safely(world, observation, seed, START + step, most=_BACKUP_STEPS)
 
 
 def _require_sound_clearance(
@@ -156,35 +157,30 @@ def _require_sound_clearance(
     """Refuse a `surely_recoverable` that a simulated backup contradicts."""
     if not world.surely_recoverable():
         return
-    if not task.brakes_safely(world, observation, seed, START + step):
-        raise UnsoundClearanceError.at(seed, step)
+    with world.excursion():
+        if not task.brakes_safely(world, observation, seed, START + step):
+            raise UnsoundClearanceError.at(seed, step)
 
 
-def _require_dangers(
-    world: World, task: Task, seed: int, plain: list[_Moment], *, restores: bool
-) -> None:
-    observations = [observation for observation, _ in plain]
-    first, error = _readings(task, seed, observations)
-    if np.isnan(first).all():
+def _require_dangers(world: World, task: Task, seed: int, *, restores: bool) -> None:
+    """Refuse a danger model without a valid danger, that answers differently the second time, or
+    that goes on differently once a backup was simulated.
+    """
+    first, error = _dangers(world, task, seed)
+    if first.size and np.isnan(first).all():
         raise InvalidValueError(
-            f"The danger model gives no valid danger for any of the first {len(observations)} "
+            f"The danger model gives no valid danger for any of the first {first.size} "
             f"observations: {error}"
         ) from error
-    again, _ = _readings(task, seed, observations)
+    again, _ = _dangers(world, task, seed)
     if not np.array_equal(first, again, equal_nan=True):
         raise InvalidValueError(
             "The danger model answers the same observations differently: it has randomness or "
             "memory of its own. Pass it as PerRollout(make), so that every rollout begins with a "
             "new one."
         )
-    if restores:
-        _require_undisturbed(world, task, seed)
-
-
-def _require_undisturbed(world: World, task: Task, seed: int) -> None:
-    """Refuse a danger model that goes on differently once a backup was simulated."""
-    plain, tried = (_readings_along(world, task, seed, backup=backup) for backup in (False, True))
-    for step, (was, now) in enumerate(zip(plain, tried, strict=False)):
+    tried, _ = _dangers(world, task, seed, backup=True) if restores else (first, None)
+    for step, (was, now) in enumerate(zip(first, tried, strict=False)):
         if not np.array_equal(was, now, equal_nan=True):
             raise InvalidValueError(
                 f"After a simulated backup the danger in the rollout of seed {seed} is {now:.6g} "
@@ -194,27 +190,15 @@ def _require_undisturbed(world: World, task: Task, seed: int) -> None:
             )
 
 
-def _readings_along(world: World, task: Task, seed: int, *, backup: bool) -> list[float]:
-    """The dangers of the first steps, each read as in a rollout; after each the backup may be
-    simulated.
+def _dangers(
+    world: World, task: Task, seed: int, *, backup: bool = False
+) -> tuple[NDArray[np.float64], BaseException | None]:
+    """The dangers of the first steps, each read as in a rollout, NaN where the model fails, and
+    what was wrong the last time; after each the backup may be simulated.
     """
     readings, dangers = task.readings_of(seed), list[float]()
 
     def read(world: World, task: Task, seed: int, step: int, observation: Any) -> None:
-        dangers.append(read_danger(readings, deepcopy(observation)))
-        if backup:
-            _try_the_backup(world, task, seed, step, observation)
-
-    _trail(world, task, seed, read)
-    return dangers
-
-
-def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, BaseException | None]:
-    """What the danger model of the seed says of each observation, NaN where it fails, and what was
-    wrong the last time.
-    """
-    readings, dangers = task.readings_of(seed), []
-    for observation in observations:
         shown = deepcopy(observation)
         dangers.append(read_danger(readings, shown))
         if difference(shown, observation) is not None:
@@ -222,6 +206,10 @@ def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Base
                 "The danger model changes the observation, which the policy acts on: let it work "
                 "on a copy."
             )
+        if backup:
+            _try_the_backup(world, task, seed, step, observation)
+
+    _trail(world, task, seed, read)
     return np.array(dangers), None if readings is None else readings.last_error
 
 
