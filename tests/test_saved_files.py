@@ -5,6 +5,7 @@ texts of all of Unicode, brackets, quotes, controls, numbers and digests as text
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from copy import deepcopy
 from functools import partial
 from itertools import chain, count, cycle, islice
@@ -270,11 +271,11 @@ def test_a_file_of_answers(examples: int, tmp_path: Path) -> None:
         path = tmp_path / "night.jsonl"
         path.unlink(missing_ok=True)
         asked: dict[str, Any] = {"columns": {"confidence": pool[0]}, "classes": pool}
-        with AnswersFile(path, asked, None) as file:
+        with closing(AnswersFile(path, asked, None)) as file:
             key = file.key
             for row, answer in told.items():
                 file.append({row: answer})
-        with AnswersFile(path, asked, None) as again:
+        with closing(AnswersFile(path, asked, None)) as again:
             assert {row: answer for row, answer, _ in again.read()} == told
             assert again.key == key
         assert read_header(path) == {"format": FORMAT, **asked, "key": key}

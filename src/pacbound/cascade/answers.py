@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pacbound.atomic_files import as_path
 from pacbound.documents import Json, shown
@@ -121,12 +121,6 @@ class AnswersFile:
         """Let go of the file."""
         if self._file is not None:
             self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _write(self, *lines: Mapping[str, Json]) -> None:
         if self._file is None or self.path is None or not lines:

@@ -72,7 +72,33 @@ def answer(
     """
     if rows == 1:
         return _answer_one(stages, heads, x, [*map(float, thresholds), -np.inf])
-    return _answer_many(stages, heads, x, rows, [*thresholds, -np.inf])
+    # Made outside inference mode, so that the caller may change them in place.
+    device = _answering_device(x)
+    labels, exits = (torch.empty(rows, dtype=torch.int64, device=device) for _ in range(2))
+    confidences = torch.empty(rows, dtype=torch.float64, device=device)
+    answers = EarlyExitResult(labels, confidences, exits)
+    if not rows:
+        return answers
+    going, classes = torch.arange(rows, device=device), None
+    with torch.inference_mode():
+        for m, threshold in enumerate([*thresholds, -np.inf]):
+            x = stages[m](x)
+            limit = threshold[going] if isinstance(threshold, Tensor) else threshold
+            if (limit == np.inf) if isinstance(limit, float) else bool(limit.isinf().all()):
+                continue
+            logits = heads[m](x)
+            confidence, label = top_label(logits, len(going), classes)
+            classes = logits.shape[1]
+            leaves = confidence >= limit
+            leaving = leaves.nonzero().squeeze(1)
+            if m == len(stages) - 1 or len(leaving) == len(going):
+                _write(answers, going, label, confidence, m)
+                break
+            if len(leaving):
+                _write(answers, going[leaving], label[leaving], confidence[leaving], m)
+                staying = leaves.logical_not().nonzero().squeeze(1)
+                going, x = going[staying], packed(x, staying, len(going))
+    return answers
 
 
 def _answer_one(
@@ -114,45 +140,6 @@ def _top_of_one(logits: Tensor, classes: int | None) -> tuple[float, int]:
 
 # Up to so many, a list is faster than an operator.
 _FEW_CLASSES = 1000
-
-
-def _answer_many(
-    stages: Sequence[nn.Module],
-    heads: Sequence[nn.Module],
-    x: Batch,
-    count: int,
-    thresholds: Sequence[float | Tensor],
-) -> EarlyExitResult:
-    answers = _unanswered(x, count)
-    if not count:
-        return answers
-    rows, classes = torch.arange(count, device=answers.labels.device), None
-    with torch.inference_mode():
-        for m, threshold in enumerate(thresholds):
-            x = stages[m](x)
-            limit = threshold[rows] if isinstance(threshold, Tensor) else threshold
-            if (limit == np.inf) if isinstance(limit, float) else bool(limit.isinf().all()):
-                continue
-            logits = heads[m](x)
-            confidence, label = top_label(logits, len(rows), classes)
-            classes = logits.shape[1]
-            leaves = confidence >= limit
-            leaving = leaves.nonzero().squeeze(1)
-            if m == len(stages) - 1 or len(leaving) == len(rows):
-                _write(answers, rows, label, confidence, m)
-                break
-            if len(leaving):
-                _write(answers, rows[leaving], label[leaving], confidence[leaving], m)
-                going = leaves.logical_not().nonzero().squeeze(1)
-                rows, x = rows[going], packed(x, going, len(rows))
-    return answers
-
-
-def _unanswered(x: Batch, count: int) -> EarlyExitResult:
-    # Made outside inference mode, so that the caller may change them in place.
-    device = _answering_device(x)
-    labels, exits = (torch.empty(count, dtype=torch.int64, device=device) for _ in range(2))
-    return EarlyExitResult(labels, torch.empty(count, dtype=torch.float64, device=device), exits)
 
 
 def _answering_device(x: Batch) -> torch.device:
