@@ -51,6 +51,9 @@ QUALITY: Final = "quality"
 # How text says that there is no value.
 _NOTHING: Final = ("", "na", "nan", "none", "null")
 
+# What stands for a truth value that is missing.
+NO_FLAG: Final = 2
+
 # What to do about values that are missing.
 _FILL: Final = (
     "fill them in; a rollout that was lost is unsafe. To drop rows because a value is missing "
@@ -199,15 +202,18 @@ def as_flags(values: Any, name: str, *, start: int = 0) -> NDArray[np.bool_]:
 
 
 def flags_with_gaps(values: Values, name: str, *, start: int = 0) -> Integers:
-    """Truth values as 0 and 1, and 2 where one is missing."""
-    known = {**dict.fromkeys(FALSE, 0), **dict.fromkeys(TRUE, 1), **dict.fromkeys(_NOTHING, 2)}
-    # Only text in a file that has no types stands for a truth value.
-    texts = [
-        "text" if values.typed and isinstance(value, str) else str(value).strip().lower()
+    """Truth values as 0 and 1, and `NO_FLAG` where one is missing."""
+    nothing = dict.fromkeys(_NOTHING, NO_FLAG)
+    known = {**dict.fromkeys(FALSE, 0), **dict.fromkeys(TRUE, 1), **nothing}
+    # Only text in a file that has no types stands for a truth value, and text of nothing for none.
+    codes = [
+        -1
+        if values.typed and isinstance(value, str) and value.strip()
+        else known.get(str(value).strip().lower(), -1)
         for value in values.distinct
     ]
     # Values that are missing have the place -1.
-    flags = np.array([*(known.get(text, -1) for text in texts), 2], dtype=np.int64)[values.places]
+    flags = np.array([*codes, NO_FLAG], dtype=np.int64)[values.places]
     bad = np.flatnonzero(flags < 0)
     if bad.size:
         raise InvalidValueError(

@@ -16,7 +16,7 @@ label that did not come back is missing, and what that means is up to the questi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 from pathlib import Path
@@ -30,12 +30,20 @@ from pacbound.sources.batches import Batch, Progress, TableFile, located
 from pacbound.sources.engines import reading_frame
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.formats.arrays import ArrayBatch
-from pacbound.sources.notation import FALSE, PLAIN, TRUE, Notation
+from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import Paths, are_paths, expanded, format_of
-from pacbound.sources.values import MISSING, Values, is_missing
+from pacbound.sources.values import MISSING, Values
 from pacbound.tally.classes import ClassRule, Vocabulary
-from pacbound.tally.columns import QUALITY, Floats, Integers, Slot, numeric
+from pacbound.tally.columns import (
+    NO_FLAG,
+    QUALITY,
+    Floats,
+    Integers,
+    Slot,
+    flags_with_gaps,
+    numeric,
+)
 from pacbound.tally.questions.question import GRADED_SLOTS, Question
 from pacbound.tally.row_ids import GRADE, ID, LABEL, Returned, RowIds, parted, spelling_of
 
@@ -49,7 +57,7 @@ THE_ANSWERS: Final = "the frame of answers"
 @dataclass(frozen=True)
 class KnownBy:
     """One column that came back beside the labels, by which rows are recognised: numbers, or
-    classes in one spelling of them (`texts_of`).
+    classes in one spelling of them.
     """
 
     name: str
@@ -72,15 +80,19 @@ class KnownBy:
 
 @dataclass(frozen=True)
 class AnswerColumn:
-    """A column that came back: its slot, how a column of its kind is read as numbers that can be
-    compared, NaN where one is missing, how they are given on, and how one of them is spelled.
+    """A column that came back, of classes, truth values or grades. They are read as numbers that
+    can be compared, NaN where there is none; the `vocabulary` numbers classes.
     """
 
     key: str
     slot: Slot
-    read: Callable[[Batch, str], Floats]
-    given: Callable[[Floats], Any]
-    spelled: Callable[[float], str]
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, key: str, slot: Slot, rule: ClassRule) -> AnswerColumn:
+        """The column of a slot."""
+        # The names of models, and ties, are not classes that a rule could list.
+        return cls(key, slot, Vocabulary(ClassRule() if key == "preferred" else rule))
 
     @property
     def name(self) -> str:
@@ -96,55 +108,45 @@ class AnswerColumn:
         return own if own in columns else self.name
 
     @property
-    def is_class(self) -> bool:
-        """Whether it holds classes, and not truth values or grades."""
-        return self.slot.kind != "number or nothing" and self.slot.read_as == "class"
-
-    @property
     def what(self) -> str:
         """What it holds, for a message."""
         return repr(self.name) if self.key.startswith(GRADED_SLOTS) else "label"
 
-    @classmethod
-    def of(cls, key: str, slot: Slot, rule: ClassRule) -> AnswerColumn:
-        """The column of a slot: classes, truth values, or grades."""
-        if slot.kind == "number or nothing":
-            return cls(
-                key,
-                slot,
-                lambda batch, name: np.asarray(
-                    numeric(batch.numbers(name, missing=True), name), float
-                ),
-                lambda found: found,
-                lambda one: f"{one:g}",
-            )
-        if slot.read_as != "class":
-            return cls(
-                key,
-                slot,
-                lambda batch, name: _with_gaps(
-                    _truth_values(batch.values(name), name, batch.start)
-                ),
-                lambda found: found == 1,
-                lambda one: str(bool(one)),
-            )
-        # The names of models, and ties, are not classes that a rule could list.
-        vocabulary = Vocabulary(ClassRule() if key == "preferred" else rule)
-        return cls(
-            key,
-            slot,
-            lambda batch, name: _with_gaps(vocabulary.codes(batch.values(name), name, batch.start)),
-            lambda found: Values(list(vocabulary.names()), _without_gaps(found)),
-            lambda one: repr(vocabulary.names()[int(one)]),
-        )
+    @property
+    def is_graded(self) -> bool:
+        """Whether it holds numbers."""
+        return self.slot.kind == "number or nothing"
 
+    @property
+    def is_class(self) -> bool:
+        """Whether it holds classes."""
+        return not self.is_graded and self.slot.read_as == "class"
 
-def _with_gaps(codes: Integers) -> Floats:
-    return np.where(codes == MISSING, np.nan, codes)
+    def read(self, batch: Batch, name: str) -> Floats:
+        """What stands in a column of this kind."""
+        if self.is_graded:
+            return np.asarray(numeric(batch.numbers(name, missing=True), name), float)
+        values = batch.values(name)
+        if self.is_class:
+            codes, nothing = self.vocabulary.codes(values, name, batch.start), MISSING
+        else:
+            codes, nothing = flags_with_gaps(values, name, start=batch.start), NO_FLAG
+        return np.where(codes == nothing, np.nan, codes)
 
+    def given(self, held: Floats) -> Any:
+        """What was read, as a source gives it."""
+        if not self.is_class:
+            return held if self.is_graded else held == 1
+        places = np.where(np.isnan(held), MISSING, held).astype(np.int64)
+        return Values(list(self.vocabulary.names()), places)
 
-def _without_gaps(found: Floats) -> Integers:
-    return np.where(np.isnan(found), MISSING, found).astype(np.int64)
+    def spelled(self, held: float) -> str:
+        """What one of them says, for a message."""
+        if isnan(held):
+            return "nothing"
+        if self.is_class:
+            return repr(self.vocabulary.names()[int(held)])
+        return f"{held:g}" if self.is_graded else str(bool(held))
 
 
 @dataclass
@@ -358,19 +360,15 @@ def _merged(
     twice = np.flatnonzero((least < most).any(axis=1))
     if twice.size:
         row = int(twice[0])
-        one, other = (_spelled(columns, each[row]) for each in (least, most))
+        one, other = (
+            ", ".join(map(AnswerColumn.spelled, columns, each[row].tolist()))
+            for each in (least, most)
+        )
         raise InvalidValueError(
             f"{name} answers row {numbers[first[row]]} twice, once {one} and once {other} "
             f"({twice.size} such answers): keep one answer to each row."
         )
     return first, most
-
-
-def _spelled(columns: Sequence[AnswerColumn], values: Floats) -> str:
-    return ", ".join(
-        "nothing" if isnan(one) else column.spelled(one)
-        for column, one in zip(columns, values.tolist(), strict=True)
-    )
 
 
 @dataclass
@@ -568,40 +566,9 @@ def _told(batch: Batch, name: str, *, is_number: bool) -> NDArray[Any]:
     if is_number:
         return np.asarray(batch.numbers(name, missing=True), dtype=np.float64)
     column = batch.values(name)
-    return texts_of(column.distinct, column.places)
-
-
-def texts_of(distinct: Sequence[Any], places: Integers) -> NDArray[Any]:
-    """Classes, at their places among the distinct ones, in one spelling; None where one is
-    missing.
-    """
-    spelled = np.array([*(spelling_of(value) for value in distinct), None], dtype=object)
-    return np.asarray(spelled[places])
-
-
-def _truth_values(values: Values, name: str, start: int) -> Integers:
-    """1, 0, or MISSING where there is none."""
-    codes = np.full(len(values.distinct) + 1, MISSING, dtype=np.int64)
-    for place, value in enumerate(values.distinct):
-        found = _truth(value, typed=values.typed)
-        rows = np.flatnonzero(values.places == place)
-        if found is None and rows.size:
-            raise InvalidValueError(
-                f"{name}[{start + rows[0]}] is {value!r} ({rows.size} such values): expected true "
-                "or false, or 1 or 0, or nothing."
-            )
-        codes[place] = MISSING if found is None else found
-    return codes[values.places]
-
-
-def _truth(value: Any, *, typed: bool) -> int | None:
-    """What a value says: 1, 0, MISSING if it is empty, None if it is something else."""
-    if is_missing(value) or (isinstance(value, str) and not value.strip()):
-        return MISSING
-    if isinstance(value, str):
-        word = value.strip().lower()
-        return None if typed else 1 if word in TRUE else 0 if word in FALSE else None
-    return int(value) if isinstance(value, (bool, int, float)) and value in (0, 1) else None
+    # The last place, -1, is that of a class that is missing.
+    spelled = np.array([*map(spelling_of, column.distinct), None], dtype=object)
+    return np.asarray(spelled[column.places])
 
 
 class _Joined:
