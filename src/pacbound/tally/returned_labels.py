@@ -60,9 +60,29 @@ class KnownBy:
     classes in one spelling of them.
     """
 
-    name: str
+    slot: Slot
     values: NDArray[Any]
-    is_number: bool = field(kw_only=True)
+
+    @classmethod
+    def of(cls, batch: Batch, slot: Slot) -> KnownBy:
+        """The column of a slot, in some rows."""
+        if is_told_as_number(slot):
+            numbers = batch.numbers(slot.name, missing=True)
+            return cls(slot, np.asarray(numbers, dtype=np.float64))
+        column = batch.values(slot.name)
+        # The last place, -1, is that of a class that is missing.
+        spelled = np.array([*map(spelling_of, column.distinct), None], dtype=object)
+        return cls(slot, spelled[column.places])
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.slot.name
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers, and not classes."""
+        return is_told_as_number(self.slot)
 
     def differ(self, here: NDArray[Any]) -> Integers:
         """Where the table holds something else; a number that did not come back is passed over."""
@@ -183,11 +203,11 @@ class ReturnedLabels:
         holds `cannot_tell` nobody can tell the answer.
         """
         columns, known_by = answer_columns(question, rule)
-        source, found = returned.source, _Found("the answers", columns, {}, cannot_tell)
-        if are_paths(source):
-            found = _of_files(source, columns, known_by, notation, cannot_tell)
-        elif source is not None:
-            found = _of_frame(source, columns, known_by, cannot_tell)
+        found = _Found(columns, known_by, cannot_tell)
+        if are_paths(returned.source):
+            found.take_files(returned.source, notation)
+        elif returned.source is not None:
+            found.take_frame(returned.source)
         numbers, values = np.concatenate(found.numbers), np.concatenate(found.values)
         answered = np.flatnonzero(~np.isnan(values).all(axis=1))
         chosen = answered[np.argsort(numbers[answered], kind="stable")]
@@ -200,7 +220,7 @@ class ReturnedLabels:
             found.ids,
             np.array(sorted(found.declined), dtype=np.int64),
             returned.asked,
-            found.known_by(chosen[first]),
+            found.beside(chosen[first]),
             found.sources,
             needs_all=not question.labels_may_be_missing,
         )
@@ -236,28 +256,26 @@ class ReturnedLabels:
         """The tables with the labels in them, to be read one after the other, and in order."""
         passed: list[int] = []
         self.require_own_ids(own=any(ID in table.columns for table in tables))
-        return [_Joined(table, self, place, passed) for place, table in enumerate(tables)]
+        return [
+            _Joined(table.path, table, self, place, passed) for place, table in enumerate(tables)
+        ]
 
     def joined(self, arrays: Mapping[str, Any], question: Question) -> dict[str, Any]:
         """The columns of a frame by slot with the labels among them. Rows are known by the column
         `ID` or, if there is none, by their place.
         """
-        keys = [column.key for column in self.columns]
-        others = {key: arrays[key] for key in question.slots if key not in keys}
-        named = {question.slots[key].name: others[key] for key in others}
-        named |= {
-            column.name: arrays[column.key] for column in self.columns if column.key in arrays
-        }
+        found = {key: arrays[key] for key in question.slots if key in arrays}
+        named = {question.slots[key].name: column for key, column in found.items()}
         named |= {ID: arrays[ID]} if ID in arrays else {}
         self.require_own_ids(own=ID in arrays)
-        rows = len(next(iter(others.values())))
+        rows = len(next(iter(named.values())))
         values = self.join_all(ArrayBatch(0, rows, named), list(named), "the frame")
-        for column, found in zip(self.columns, values.T, strict=True):
-            given = column.given(found)
+        for column, held in zip(self.columns, values.T, strict=True):
+            given = column.given(held)
             if isinstance(given, Values):
                 given = np.array([*given.distinct, None], dtype=object)[given.places]
-            others[column.key] = given
-        return others
+            found[column.key] = given
+        return found
 
     def join(self, batch: Batch, stored: Sequence[str], where: str, before: int = 0) -> Floats:
         """What stands in each column for each row of a batch, NaN where there is nothing.
@@ -284,7 +302,7 @@ class ReturnedLabels:
         self.met[places[found]] = True
         for column in self.told:
             there = column.at(places[found])
-            here = _told(batch, column.name, is_number=column.is_number)[found]
+            here = KnownBy.of(batch, column.slot).values[found]
             other = there.differ(here)
             if other.size:
                 first = other[0]
@@ -371,46 +389,71 @@ def _merged(
     return first, most
 
 
-@dataclass
 class _Found:
     """What came back, batch by batch: the id of each row, what it was answered, and the columns
     beside.
     """
 
-    name: str
-    answers: Sequence[AnswerColumn]
-    told: Mapping[str, Slot]
-    cannot_tell: str | None = None
-    sources: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, answers: Sequence[AnswerColumn], known_by: Sequence[Slot], cannot_tell: str | None
+    ) -> None:
+        self.name = "the answers"
+        self.sources: tuple[str, ...] = ()
         self.numbers = [np.zeros(0, dtype=np.int64)]
-        self.values = [np.zeros((0, len(self.answers)))]
-        self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in self.told}
+        self.values = [np.zeros((0, len(answers)))]
         self.ids: dict[int, str] = {}
         self.declined: set[int] = set()
+        self._answers, self._known_by, self._cannot_tell = answers, known_by, cannot_tell
+        self._beside: list[list[KnownBy]] = []
 
-    def take(self, batch: Batch, columns: Collection[str]) -> None:
-        """Take the next rows of a table with these columns."""
+    def take_files(self, paths: Paths, notation: Notation) -> None:
+        """Take the rows of files."""
+        tables = open_answers(paths, notation)
+        files = [table.path for table in tables]
+        self.name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+        told = told_slots(self._known_by, [table.columns for table in tables])
+        with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
+            for table in tables:
+                came = [column.came_as(table.columns) for column in self._answers]
+                for batch in table.batches(list(dict.fromkeys([ID, *came, *told]))):
+                    with located(table.path):
+                        self._take(batch, came, told)
+            self.sources = tuple(fingerprint.result() for fingerprint in fingerprints)
+
+    @reading_frame()
+    def take_frame(self, frame: Any) -> None:
+        """Take the rows of a frame."""
+        # Loaded here, because files need no narwhals.
+        from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
+
+        self.name, names = THE_ANSWERS, column_names(frame)
+        told = told_slots(self._known_by, [names])
+        came = [column.came_as(names) for column in self._answers]
+        slots = {ID: Slot("class", ID)}
+        for column, name in zip(self._answers, came, strict=True):
+            slots[name] = stored_as(replace(column.slot, name=name))
+        columns = whole_columns(frame, {**slots, **told}, in_order=False)
+        self._take(ArrayBatch(0, len(columns[ID]), columns), came, told)
+
+    def _take(self, batch: Batch, came: Sequence[str], told: Mapping[str, Slot]) -> None:
+        """Take the next rows of a table, in which the answers `came` by these names."""
         numbers, ids = identified(batch)
         for row, check in ids.items():
             if self.ids.setdefault(row, check) != check:
                 raise not_a_row(f"{ID} holds {row}-r{check} and {row}-r{self.ids[row]}")
+        named = zip(self._answers, came, strict=True)
         self.numbers.append(numbers)
         self.values.append(
-            np.column_stack(
-                [self._read(each, each.came_as(columns), batch, numbers) for each in self.answers]
-            )
+            np.column_stack([self._read(column, name, batch, numbers) for column, name in named])
         )
-        for column, slot in self.told.items():
-            self.columns[column].append(_told(batch, column, is_number=is_told_as_number(slot)))
+        self._beside.append([KnownBy.of(batch, slot) for slot in told.values()])
 
     def _read(self, column: AnswerColumn, name: str, batch: Batch, numbers: Integers) -> Floats:
         """What was answered; NaN where nothing was, or nobody can tell."""
-        if self.cannot_tell is None:
+        if self._cannot_tell is None:
             return column.read(batch, name)
         values = batch.values(name)
-        meant = [str(one) == self.cannot_tell for one in values.distinct]
+        meant = [str(one) == self._cannot_tell for one in values.distinct]
         unknown = np.array([*meant, False])[values.places]
         self.declined |= set(numbers[unknown].tolist())
         found = np.full(batch.rows, np.nan)
@@ -418,14 +461,11 @@ class _Found:
             found[~unknown] = column.read(batch.where(~unknown), name)
         return found
 
-    def known_by(self, chosen: Integers) -> list[KnownBy]:
+    def beside(self, chosen: Integers) -> list[KnownBy]:
         """The columns beside the labels, of the chosen rows."""
         return [
-            KnownBy(
-                name, np.concatenate(parts)[chosen], is_number=is_told_as_number(self.told[name])
-            )
-            for name, parts in self.columns.items()
-            if parts
+            replace(parts[0], values=np.concatenate([part.values for part in parts])[chosen])
+            for parts in zip(*self._beside, strict=True)
         ]
 
 
@@ -452,49 +492,6 @@ def _own_number(value: Any) -> tuple[int, str] | None:
     except (TypeError, ValueError):
         return None
     return (int(number), "") if 0 <= number < 2.0**53 and number.is_integer() else None
-
-
-def _of_files(
-    paths: Paths,
-    answers: Sequence[AnswerColumn],
-    known_by: Sequence[Slot],
-    notation: Notation,
-    cannot_tell: str | None,
-) -> _Found:
-    tables = open_answers(paths, notation)
-    files = [table.path for table in tables]
-    name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-    told = told_slots(known_by, [table.columns for table in tables])
-    found = _Found(name, answers, told, cannot_tell)
-    with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
-        for table in tables:
-            came = [column.came_as(table.columns) for column in answers]
-            for batch in table.batches(list(dict.fromkeys([ID, *came, *found.told]))):
-                with located(table.path):
-                    found.take(batch, table.columns)
-        found.sources = tuple(fingerprint.result() for fingerprint in fingerprints)
-    return found
-
-
-@reading_frame()
-def _of_frame(
-    frame: Any,
-    answers: Sequence[AnswerColumn],
-    known_by: Sequence[Slot],
-    cannot_tell: str | None,
-) -> _Found:
-    # Loaded here, because files need no narwhals.
-    from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
-
-    names = column_names(frame)
-    told = told_slots(known_by, [names])
-    found = _Found(THE_ANSWERS, answers, told, cannot_tell)
-    came = [replace(each.slot, name=each.came_as(names)) for each in answers]
-    slots = {ID: Slot("class", ID), **{each.name: stored_as(each) for each in came}}
-    slots |= told
-    columns = whole_columns(frame, slots, in_order=False)
-    found.take(ArrayBatch(0, len(columns[ID]), columns), names)
-    return found
 
 
 def answer_columns(question: Question, rule: ClassRule) -> tuple[list[AnswerColumn], list[Slot]]:
@@ -561,61 +558,50 @@ def is_told_as_number(slot: Slot) -> bool:
     return slot.kind != "class"
 
 
-def _told(batch: Batch, name: str, *, is_number: bool) -> NDArray[Any]:
-    """A column by which rows are recognised: numbers, or classes in one spelling of them."""
-    if is_number:
-        return np.asarray(batch.numbers(name, missing=True), dtype=np.float64)
-    column = batch.values(name)
-    # The last place, -1, is that of a class that is missing.
-    spelled = np.array([*map(spelling_of, column.distinct), None], dtype=object)
-    return np.asarray(spelled[column.places])
-
-
+@dataclass
 class _Joined:
-    """A table with the labels that came back in a column of it."""
+    """A table with the labels that came back in columns of it; of the tables before it, `passed`
+    holds the rows.
+    """
 
-    def __init__(
-        self, table: TableFile, answers: ReturnedLabels, place: int, passed: list[int]
-    ) -> None:
-        self.path: Path = table.path
-        self._table = table
-        self._answers = answers
-        self._place = place
-        self._passed = passed
+    path: Path
+    table: TableFile
+    answers: ReturnedLabels
+    place: int
+    passed: list[int]
 
     @property
     def columns(self) -> Sequence[str]:
-        return list(dict.fromkeys([*self._table.columns, *self._names]))
+        return list(dict.fromkeys([*self.table.columns, *self._names]))
 
     @property
     def _names(self) -> list[str]:
-        return [column.name for column in self._answers.columns]
+        return [column.name for column in self.answers.columns]
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> Iterator[Batch]:
-        answers, stored = self._answers, self._table.columns
-        if columns is not None and not {*columns} & {*self._names}:
-            yield from self._table.batches(columns, progress=progress)
+        answers, names, stored = self.answers, self._names, self.table.columns
+        if columns is not None and not {*columns} & {*names}:
+            yield from self.table.batches(columns, progress=progress)
             return
-        known_by = [each.name for each in answers.told]
-        beside = [ID] if ID in stored else []
         needed = None
         if columns is not None:
+            wanted = [name for name in columns if name not in names]
             # All columns of answers that are there: each must agree with what came back.
-            wanted = [name for name in columns if name not in self._names]
-            wanted += [name for name in self._names if name in stored]
-            needed = list(dict.fromkeys([*wanted, *known_by, *beside])) or [stored[0]]
-        if self._place == 0:
+            beside = [name for name in (*names, ID) if name in stored]
+            known_by = [each.name for each in answers.told]
+            needed = list(dict.fromkeys([*wanted, *beside, *known_by])) or [stored[0]]
+        if self.place == 0:
             answers.met[:] = False
-            self._passed.clear()
-        before, seen = sum(self._passed[: self._place]), 0
-        for batch in self._table.batches(needed, progress=progress):
+            self.passed.clear()
+        before, seen = sum(self.passed[: self.place]), 0
+        for batch in self.table.batches(needed, progress=progress):
             values = answers.join(batch, stored, str(self.path), before)
             seen += batch.rows
-            labels = zip(self._names, answers.columns, values.T, strict=True)
+            labels = zip(names, answers.columns, values.T, strict=True)
             yield JoinedRows(batch, {name: (column, held) for name, column, held in labels})
-        self._passed.append(seen)
+        self.passed.append(seen)
 
 
 @dataclass(frozen=True)
