@@ -39,6 +39,12 @@ class Values:
     def __len__(self) -> int:
         return len(self.places)
 
+    @property
+    def column(self) -> NDArray[Any]:
+        """What stands in each row, None where nothing does."""
+        # The last place, -1, is that of a value that is missing.
+        return np.array([*self.distinct, None], dtype=object)[self.places]
+
     def part(self, rows: slice) -> Values:
         """Some of the rows."""
         return Values(self.distinct, self.places[rows], self.typed)

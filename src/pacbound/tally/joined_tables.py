@@ -12,7 +12,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,12 +21,12 @@ from typing import Any, Final
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import TableFile, chosen_rows
+from pacbound.sources.batches import Wanted, rows_at
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_table, open_tables
 from pacbound.sources.paths import are_paths, format_of
-from pacbound.sources.values import is_missing
+from pacbound.sources.values import Values, is_missing
 from pacbound.tally.classes import NotAClassError, class_of_text
 from pacbound.tally.columns import Integers
 from pacbound.tally.row_ids import refuse_reserved
@@ -163,13 +163,13 @@ class JoinedTables:
     def same(self) -> list[str]:
         """The columns that every table has, and that say the same in all of them."""
         names = dict.fromkeys(key for row in self.tables[0].rows for key in row)
+        others = range(1, len(self.tables))
         return [
-            name for name in names if all(t.has(name) for t in self.tables) and self._same(name)
+            name
+            for name in names
+            if all(table.has(name) for table in self.tables)
+            and all(self.column(model, name) == self.column(0, name) for model in others)
         ]
-
-    def _same(self, name: str) -> bool:
-        first, *others = (self.column(model, name) for model in range(len(self.tables)))
-        return all(other == first for other in others)
 
     def shared(self, name: str) -> list[Any]:
         """A column that says the same in every table that has it."""
@@ -216,37 +216,25 @@ def rows_to_ask(
         for model in models.tables:
             refuse_reserved(dict.fromkeys(key for row in model.rows for key in row), model.name)
         columns = models.same()
-    wanted = [name for name in columns if name not in hidden] if shown is None else list(shown)
-    strange = [name for name in wanted if name not in columns]
+    seen = [name for name in columns if name not in hidden] if shown is None else list(shown)
+    strange = [name for name in seen if name not in columns]
     if strange:
         raise InvalidValueError(
             f"{files[0]} has no column {strange[0]!r} to show: expected some of "
             f"{', '.join(columns[:30])}."
         )
+    found: dict[str, list[Any]] = {name: [] for name in seen}
     if by is None:
-        found = _chosen(tables, rows, wanted)
+        # Text goes out as it stood.
+        slots = {name: Wanted(name, "class") for name in seen}
+        for _, batch in rows_at(np.sort(rows), tables, slots, None) if seen else ():
+            for name in seen:
+                found[name] += batch.values(name).column.tolist()
+        places = np.argsort(np.argsort(rows))
     else:
-        whole = {name: models.column(0, name) for name in wanted}
-        found = {name: [column[row] for row in rows.tolist()] for name, column in whole.items()}
-    return {**found, **{name: [None] * len(rows) for name in fill}}
-
-
-def _chosen(
-    tables: Sequence[TableFile], rows: Integers, columns: Sequence[str]
-) -> dict[str, list[Any]]:
-    """Columns of some rows of tables, in the order of `rows`; text goes out as it stood."""
-    order, done = np.argsort(rows), 0
-    found: dict[str, list[Any]] = {name: [] for name in columns}
-    for table in tables:
-        for batch in table.batches(list(columns) or None):
-            some = batch.where(chosen_rows(rows[order], done, batch.rows))
-            done += batch.rows
-            for name in columns if some.rows else ():
-                values = some.values(name)
-                held = [*values.distinct, None]  # MISSING, which is -1, is the last place.
-                found[name] += [held[place] for place in values.places.tolist()]
-    back = np.argsort(order)
-    return {name: [column[place] for place in back.tolist()] for name, column in found.items()}
+        found, places = {name: models.column(0, name) for name in seen}, rows
+    chosen = {name: [column[place] for place in places] for name, column in found.items()}
+    return {**chosen, **{name: [None] * len(rows) for name in fill}}
 
 
 def joined(data: Any, *, by: Any, where: Any = None, notation: Notation = PLAIN) -> JoinedTables:
@@ -366,10 +354,10 @@ def _records(path: Path) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Values) -> list[Any]:
     """The values of a column of a file; text in a file without types may stand for numbers."""
-    distinct = column.distinct if column.typed else list(map(_untyped, column.distinct))
-    return [None if place < 0 else distinct[place] for place in column.places.tolist()]
+    found = column if column.typed else replace(column, distinct=[*map(_untyped, column.distinct)])
+    return list(found.column)
 
 
 def _untyped(text: str) -> Any:

@@ -70,9 +70,8 @@ class KnownBy:
             numbers = batch.numbers(slot.name, missing=True)
             return cls(slot, np.asarray(numbers, dtype=np.float64))
         column = batch.values(slot.name)
-        # The last place, -1, is that of a class that is missing.
-        spelled = np.array([*map(spelling_of, column.distinct), None], dtype=object)
-        return cls(slot, spelled[column.places])
+        spelled = Values([*map(spelling_of, column.distinct)], column.places)
+        return cls(slot, spelled.column)
 
     @property
     def name(self) -> str:
@@ -272,9 +271,7 @@ class ReturnedLabels:
         values = self.join_all(ArrayBatch(0, rows, named), list(named), "the frame")
         for column, held in zip(self.columns, values.T, strict=True):
             given = column.given(held)
-            if isinstance(given, Values):
-                given = np.array([*given.distinct, None], dtype=object)[given.places]
-            found[column.key] = given
+            found[column.key] = given.column if isinstance(given, Values) else given
         return found
 
     def join(self, batch: Batch, stored: Sequence[str], where: str, before: int = 0) -> Floats:

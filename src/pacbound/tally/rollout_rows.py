@@ -175,5 +175,5 @@ def _held(batch: Batch, name: str) -> Sequence[Any]:
         values = batch.values(name)
     except PacboundError:
         return ()
-    held: list[Any] = np.array([*values.distinct, None], dtype=object)[values.places].tolist()
+    held: list[Any] = values.column.tolist()
     return held

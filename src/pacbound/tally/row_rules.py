@@ -167,7 +167,7 @@ def answers_of(
         written = [
             value if isinstance(value, str) else class_of(value) for value in values.distinct
         ]
-        answers[rows] = np.array([*written, None], dtype=object)[values.places[rows]]
+        answers[rows] = Values(written, values.places[rows]).column
     return _of_one_type(answers, names)
 
 

@@ -285,7 +285,7 @@ def _plain(column: AnswerColumn, values: Floats) -> tuple[list[Any], str]:
     given = column.given(values)
     if not isinstance(given, Values):
         return [None if np.isnan(one) else one for one in values.tolist()], "double"
-    found = [None if place < 0 else given.distinct[place] for place in given.places.tolist()]
+    found = given.column.tolist()
     kinds = {type(one) for one in found if one is not None}
     if kinds == {int} and all(one is None or abs(one) < 2**63 for one in found):
         return found, "long"
