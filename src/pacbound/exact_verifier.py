@@ -1613,15 +1613,16 @@ def _require_planned(
         raise UnreadableError(f"{claim.at('looks')} is empty")
     require(trials in planned, claim.at("looks"), f"no look was planned at {trials}")
     require(-1 <= allowed < trials, place, "is out of its range")
-    _require_workable(claim, planned, float(rate), float(delta))
-    _require_spent(planned, allowed, trials, rate, delta, place)
+    _require_spent(claim, allowed, trials, rate, delta, place)
 
 
 @by_arithmetic()
 def _require_spent(  # noqa: PLR0913, RUF100
-    planned: list[int], allowed: int, trials: int, rate: Decimal, delta: Decimal, place: str
+    claim: Part, allowed: int, trials: int, rate: Decimal, delta: Decimal, place: str
 ) -> None:
     """Raise unless so many events, and no more, may be among the trials of this look."""
+    planned = claim.integers("looks")
+    _require_workable(claim, planned, float(rate), float(delta))
     # All looks have one nominal level, and it is this look's tail at the largest count that passes.
     if allowed >= 0:
         level = few(allowed, trials, rate)
