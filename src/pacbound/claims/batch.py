@@ -7,7 +7,6 @@ from a table: a session asks the slow model (`pacbound.cascade`), and brings wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from math import inf, isqrt, sqrt
 from typing import Any, NamedTuple
 
@@ -19,13 +18,13 @@ from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.tables import head
 from pacbound.documents import Reader
-from pacbound.errors import CertificateError, InvalidTypeError
-from pacbound.fields import Field, Fields, Record, Tables
+from pacbound.errors import InvalidTypeError
+from pacbound.fields import Field, Fields, Record, Tables, column_of
 from pacbound.figure import Figure
 from pacbound.figures.batch import sampled_disagreements
-from pacbound.forms import DELTA, RATE, Ask, Form, Number, Threshold, Whole
+from pacbound.forms import DELTA, RATE, Ask, Form, Number, Text, Threshold, Whole
 from pacbound.procedures import batch
-from pacbound.procedures.batch import NAMES, is_key
+from pacbound.procedures.batch import NAMES
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share
 
 Integers = NDArray[np.int64]
@@ -168,28 +167,12 @@ class BatchCertificate(Certificate):
         return [one_of_many(f"Key {self.key}", "key", "sample")] if self.sampled else []
 
 
-class Key(Form):
-    """What a permutation follows from."""
-
-    def read(self, part: Reader, key: str) -> str:
-        """32 hexadecimal digits."""
-        text = part.text(key)
-        if not is_key(text):
-            raise CertificateError(
-                f"{part.place(key)} is {text!r}: expected 32 hexadecimal digits."
-            )
-        return text
-
-
 class Places(Form):
     """Places in the order of the scores, which rise from 0 on."""
 
     def read(self, part: Reader, key: str) -> Integers:
         """The places."""
-        places = np.array(part.integers(key), dtype=np.int64)
-        if (places < 0).any() or (np.diff(places) <= 0).any():
-            raise CertificateError(f"{part.place(key)} does not rise from 0 on.")
-        return places
+        return column_of(part, key)
 
 
 _LOOKS = Tables(
@@ -244,7 +227,7 @@ class BatchClaim(Claim[BatchCertificate]):
                 *head(self, procedure, self.asks),
                 Field("tolerated", Whole()),
                 Field("scored", Whole(), counted=True),
-                Field("key", Key(), counted=True),
+                Field("key", Text(), counted=True),
                 Field("looks", _LOOKS, counted=True),
                 Field("stop", Whole(), counted=True),
                 Field("sampled_before", Whole(), counted=True),
@@ -254,7 +237,6 @@ class BatchClaim(Claim[BatchCertificate]):
                 Field("unanswered", Whole(), counted=True),
                 Field("descriptive", _SEEN),
             ),
-            agree=_agree,
         )
 
     def counted(self, evidence: Values, wishes: Values) -> dict[str, Any]:
@@ -470,85 +452,3 @@ def _notes(certificate: BatchCertificate) -> list[str]:
         "unanswered": certificate.unanswered > 0,
     }
     return [name for name, holds in found.items() if holds]
-
-
-def _require(fits: bool, place: str, why: str) -> None:  # noqa: FBT001
-    if not fits:
-        raise CertificateError(f"{place} {why}")
-
-
-def _agree(part: Reader, values: Values) -> None:
-    """Raise unless the looks, the sample and what was kept can be of one batch."""
-    n, scored, looks = values["n"], values["scored"], values["looks"]
-    _require(scored <= n, part.place("scored"), f"is {scored}: there are {n} records.")
-    place, drawn = part.place("looks"), [look["sampled"] for look in looks]
-    grow = drawn == sorted(set(drawn)) and max(drawn, default=0) <= scored
-    _require(grow, place, f"have samples that do not grow up to at most {scored} records.")
-    name = values["procedure"]
-    one_each = name == NAMES.get(max(1, len(drawn)))
-    _require(one_each, place, f"has {len(drawn)} looks, and the procedure is {name}.")
-    tolerated = batch.tolerated_answers(n, values["xi"])
-    _require(
-        not drawn or 0 < tolerated < scored,
-        place,
-        f"are of no use: {tolerated} of {scored} scored records may differ.",
-    )
-    _require_disagreements(place, looks, scored)
-    _require_sampled(part, values)
-
-
-def _require_disagreements(place: str, looks: Sequence[Values], scored: int) -> None:
-    """Raise unless the looks were taken in order, each with what the one before it found."""
-    taken, is_taken = _taken(looks), [look["disagreements"] is not None for look in looks]
-    in_order = not looks or all(is_taken[: max(1, len(taken))])
-    _require(in_order, place, "hold none that was taken, or an earlier one was not.")
-    for look in taken:
-        below = bool((look["disagreements"] < scored).all())
-        _require(below, place, f"have a disagreement that does not stand below {scored}.")
-    for before, after in pairwise(taken):
-        one, two = before["disagreements"], after["disagreements"]
-        # A later look holds what an earlier one sampled, as far down as its own list goes: to the
-        # end, if it stops before the disagreement that would be one too many.
-        is_whole = len(two) <= after["allowed"]
-        listed = one if is_whole else one[one <= max(two, default=-1)]
-        _require(bool(np.isin(listed, two).all()), place, "lack some that the look before found.")
-
-
-def _require_sampled(part: Reader, values: Values) -> None:
-    """Raise unless so many records can have been sampled among those that were kept."""
-    taken, scored, sampled = _taken(values["looks"]), values["scored"], _sampled(values["looks"])
-    _require_beginning(part, values, scored, sampled)
-    last = taken[-1]["disagreements"] if taken else np.zeros(0)
-    listed, before = int((last < values["stop"]).sum()), values["sampled_before"]
-    _require(
-        before >= listed,
-        part.place("sampled_before"),
-        f"is {before}, but {listed} sampled disagreements stand there.",
-    )
-    ties = values["whole_ties"]
-    if ties is not None:
-        inner, stop, lowest = part.mapping("whole_ties"), ties["stop"], ties["threshold"]
-        _require_beginning(inner, ties, scored, sampled)
-        # No score is below 0, so that at 0 all records stand there.
-        fits = (stop == 0) == (lowest == inf) and (lowest > 0 or stop == scored)
-        why = f"is {lowest}, which is not a score of the {stop} records that stand there."
-        _require(fits, inner.place("threshold"), why)
-    unanswered, differing = values["unanswered"], values["descriptive"]["sampled_differing"]
-    _require(
-        unanswered <= values["n"] and differing <= sampled,
-        part.place("unanswered"),
-        f"is {unanswered} and {differing} of the sample differ: there are {values['n']} records, "
-        f"and {sampled} were sampled.",
-    )
-
-
-def _require_beginning(part: Reader, values: Values, scored: int, sampled: int) -> None:
-    """Raise unless `sampled_before` of the first `stop` records can have been sampled."""
-    stop, before = values["stop"], values["sampled_before"]
-    fewest = max(0, stop - (scored - sampled))
-    _require(
-        stop <= scored and fewest <= before <= min(stop, sampled),
-        part.place("sampled_before"),
-        f"is {before} of the first {stop} records, which does not fit {sampled} sampled of "
-        f"{scored}.",
-    )

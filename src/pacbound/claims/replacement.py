@@ -23,7 +23,6 @@ from pacbound.claims.tables import (
     DRAWN,
     GRADED,
     LEAVE_OUT,
-    MOST_GROUPS,
     group_prefix,
     groups_of,
     head,
@@ -31,15 +30,13 @@ from pacbound.claims.tables import (
     no_such_look,
     noted_labels,
     recounted,
-    require_drawn,
-    require_groups,
     scope_field,
     small_groups_conflict,
     tables_field,
     too_many_groups,
 )
-from pacbound.documents import Reader, printable
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.documents import printable
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Figure
 from pacbound.figures.paired import losses_beside_gains
@@ -77,7 +74,6 @@ from pacbound.tally.questions.replacement import (
     at_worst,
     differences,
     of_candidates,
-    possible_steps,
     seen_of,
 )
 from pacbound.tally.row_ids import RowIds, returned
@@ -268,14 +264,6 @@ def _differences_in(evidence: Tally, cells: Any, rows: Any) -> Any:
     return np.array([differences(column, rows.sum(axis=1), steps) for column in codes.T])
 
 
-def _require_steps(part: Reader, values: Values) -> None:
-    """Raise unless differences are on the steps of their grades."""
-    steps = possible_steps(values["graded"], values["graded"].steps(REPLACEMENT.levels))
-    for table in values["tables"]:
-        if table["counts"]["grades"].shape[1] not in [3 * each + 3 for each in steps]:
-            raise CertificateError(f"{part.place('tables')}: levels that are not of the grades.")
-
-
 def _rows_of(table: Values, values: Values) -> int:
     """The rows of a group."""
     return int(table_of(table["counts"], values)[0].sum())
@@ -367,37 +355,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
                     Field("left_out", TruthValue()),
                 ),
             ),
-            agree=self._agree,
         )
-
-    def _agree(self, part: Reader, values: Values) -> None:
-        """Every candidate was compared on the same rows, of which there are n."""
-        if "graded" in values:
-            _require_steps(part, values)
-        require_groups(part, values, most=MOST_GROUPS)
-        tables, every = values["tables"], list(range(candidates_of(values)))
-        found = [table_of(table["counts"], values).sum(axis=1) for table in tables]
-        same = all(table["counts"]["cells"].tolist() in (every, []) for table in tables)
-        same &= all(set(table["passed"]) <= set(every) for table in tables)
-        same &= bool(kept_of(tables))
-        if not every or not same or any(len(set(sizes.tolist())) != 1 for sizes in found):
-            raise CertificateError(
-                f"{part.place('tables')}: expected all candidates, each compared on the same rows."
-            )
-        sizes, names = [int(each[0]) for each in found], [table["group"] for table in tables]
-        overlap = values["scope"] == "overlapping-groups"
-        if overlap and (ALL_ROWS not in names or max(sizes) > values["n"]):
-            raise CertificateError(f"{part.place('tables')}: no group is {ALL_ROWS!r}.")
-        total = sizes[names.index(ALL_ROWS)] if overlap else sum(sizes)
-        if total != values["n"] or (not overlap and not all(sizes)):
-            raise CertificateError(
-                f"{part.place('tables')} hold {total} rows: expected n = {values['n']}, and some "
-                "in every group."
-            )
-        require_drawn(part, values, sizes)
-        wrong = _conflict(values)
-        if wrong is not None:
-            raise CertificateError(f"{part.place('tables')}: {wrong}")
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """The counts of each candidate in each group, and what was asked for."""

@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims import claim_of
 from pacbound.claims.assumptions import ASSUMED
-from pacbound.claims.claim import Cells, Procedure, counts_of, require_tally, wrong_draw
+from pacbound.claims.claim import Cells, Procedure, counts_of, require_tally
 from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Tables, Values
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
-from pacbound.procedures.threshold import LOST
 from pacbound.says import Sentence
-from pacbound.stats.arguments import exact_sum
 from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.tally.coins import (
     Graded,
@@ -29,9 +26,8 @@ from pacbound.tally.coins import (
     seed_from,
     seed_to_json,
 )
-from pacbound.tally.draws import Drawn, drawn_from, unit_of, unit_to_dict
-from pacbound.tally.grids import FINE
-from pacbound.tally.questions.question import OVERLAPPING, in_order
+from pacbound.tally.draws import Drawn, drawn_from, unit_to_dict
+from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.tally import Tally
 
 
@@ -234,32 +230,6 @@ def counts_by_name(counts: Values) -> dict[str, NDArray[np.int64]]:
     return {"cells": counts["cells"], **{f"grade {place}": column for place, column in levels}}
 
 
-def require_levels(part: Reader, values: Values, fine: int) -> None:
-    """Raise unless the counts of grades are on the levels of their scale."""
-    expected = values["graded"].steps(fine) + 1
-    for place, table in enumerate(values["tables"]):
-        found = table["counts"]["grades"]
-        if found.shape[1] != expected:
-            raise CertificateError(
-                f"{part.place('tables')}[{place}].counts.grades have {found.shape[1]} levels: "
-                f"expected {expected}."
-            )
-
-
-def require_groups(part: Reader, values: Values, *, most: int | None = None) -> None:
-    """Raise unless there is one table without a group, or one for each group, in order."""
-    names, scope = [table["group"] for table in values["tables"]], values["scope"]
-    groups = groups_of(values)
-    named = len(groups) == len(names) and groups == in_order(set(groups))
-    if not (names == [None] if scope == "top" else named):
-        raise CertificateError(
-            f"{part.place('tables')} do not fit the scope {scope!r}: expected one table without a "
-            "group, or one for each group, in order, each once."
-        )
-    if most is not None and len(names) > most:
-        raise CertificateError(f"{part.place('tables')}: expected at most {most:,} groups.")
-
-
 def depend(values: Values) -> bool:
     """Whether rows of several tables may depend on each other: groups overlap, or one row of a
     cluster was drawn for each of its groups. Tables then share delta by addition.
@@ -287,74 +257,3 @@ def no_such_look(number: int, unit: str, looks: Sequence[int]) -> str:
         f"{', '.join(f'{look:,}' for look in looks)}: pass the rows up to a look, in the order in "
         "which they were drawn. Looks cannot be added."
     )
-
-
-def require_drawn(part: Reader, values: Values, sizes: Iterable[int] = ()) -> None:
-    """Raise unless the number of rows can have been drawn as the document says; `sizes` are those
-    of which each has at most one row of a cluster, where rows were drawn for groups or bins.
-    """
-    drawn = values["drawn"]
-    fits = drawn is None or drawn.fits(values["n"])
-    if fits and drawn is not None and drawn.by == "clusters":
-        scope, grid = values.get("scope", "top"), values.get("bins", FINE)
-        grouped = scope == "groups" or "group" in drawn.each
-        fits = drawn.each == unit_of(scope, grid, drawn.bound)
-        fits &= (drawn.spanning is not None) == grouped
-        fits &= not drawn.apart or max(sizes, default=0) <= drawn.units
-    if not fits:
-        raise CertificateError(
-            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
-        )
-    wrong = wrong_draw(claim_of(values["kind"]).procedures[values["procedure"]], drawn)
-    if wrong is not None:
-        raise CertificateError(f"{part.place('drawn')}: {wrong}")
-
-
-def require_total(
-    part: Reader, values: Values, tables: Sequence[Mapping[str, Any]], key: str
-) -> None:
-    """Raise unless the counts of all tables are of `n` rows, and those rows can have been drawn."""
-    sizes = [_size(table) for table in tables]
-    total, overlap = sum(sizes), values.get("scope") == "overlapping-groups"
-    if (max(sizes) > values["n"]) if overlap else (total != values["n"]):
-        raise CertificateError(f"{part.place(key)} hold {total} rows: expected n = {values['n']}.")
-    among = values["drawn"] is not None and bool(values["drawn"].among)
-    require_drawn(part, values, () if among else sizes)
-    if values["drawn"] is not None and values["drawn"].among and not overlap:
-        _require_drawn_among(part, values["drawn"], tables)
-
-
-def _size(counts: Mapping[str, Any]) -> int:
-    names = ["grades"] if "grades" in counts else counts.keys() - {"cells"}
-    return sum(exact_sum(counts[name]) for name in names)
-
-
-def _require_drawn_among(part: Reader, drawn: Drawn, tables: Sequence[Mapping[str, Any]]) -> None:
-    """Raise unless all rows of other outcomes were counted, and of each outcome that was drawn
-    among at most one of each cluster (in each group). A lost rollout may stand for either outcome.
-    """
-    of, seen, others, most = dict(drawn.among), dict[str, int](), 0, True
-    for table in tables:
-        scored = table["cells"] != LOST
-        for name in table.keys() - {"cells"}:
-            if name in of:
-                rows = exact_sum(table[name])
-                seen[name] = seen.get(name, 0) + rows
-                most &= rows <= drawn.units
-            else:
-                others += exact_sum(table[name][scored])
-    for name, rows in of.items():
-        most &= seen.get(name, 0) <= (rows if drawn.apart else min(rows, drawn.units))
-    if others != drawn.others or not most:
-        raise CertificateError(f"{part.place('drawn')}: these rows cannot have been drawn.")
-
-
-def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None:
-    """Raise if a row that was lost has an outcome that no lost row has."""
-    lost = counts["cells"] == LOST
-    for name in question.outcomes:
-        if question.lost_is not in (None, name) and counts[name][lost].any():
-            raise CertificateError(
-                f"{part.place('counts')}: a lost row is {name!r}, and can only be "
-                f"{question.lost_is!r}."
-            )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import ceil, isinf, log, log1p
 from typing import Any, Literal
 
@@ -38,10 +37,6 @@ from pacbound.claims.tables import (
     histogram_cells,
     histograms_of,
     no_such_look,
-    require_groups,
-    require_levels,
-    require_lost,
-    require_total,
     scope_field,
     small_groups_conflict,
     tables_field,
@@ -49,7 +44,7 @@ from pacbound.claims.tables import (
 from pacbound.claims.threshold_certificate import flag_rule
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
@@ -109,13 +104,7 @@ class CellRanges(Form):
 
     def read(self, part: Reader, key: str) -> tuple[tuple[int, int], ...]:
         """The ranges."""
-        if not part.raw(key):
-            part.integers(key)
-            return ()
-        table = part.table(key)
-        if len(table[0]) != 2:
-            raise CertificateError(f"{part.place(key)} is not a list of ranges.")
-        return tuple((low, high) for low, high in table)
+        return tuple((low, high) for low, high in part.raw(key))
 
 
 _GRADES = (Field("counts", LevelCounts(TOP), counted=True),)
@@ -244,10 +233,8 @@ class ThresholdClaim(Claim[C]):
                     *(_GRADES if graded else self.counted_fields(question)),
                     Field("threshold", Threshold(question.grid.n_cells - 1)),
                     Field("claimed", CellRanges()) if reached else Field("allowed", Whole(-1)),
-                    agree=self.agree_table,
                 ),
             ),
-            agree=partial(self._agree, own, question),
         )
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
@@ -255,50 +242,6 @@ class ThresholdClaim(Claim[C]):
         top = question.grid.n_cells - 1 if self.scored else question.lowest_cell
         form = Histogram(question.outcomes_of_a_row, top, question.lowest_cell)
         return (Field("counts", form, counted=True),)
-
-    def agree_table(self, part: Reader, table: Values) -> None:
-        """Raise if what a table holds of the data cannot be."""
-
-    def _agree(
-        self, procedure: ThresholdProcedure, question: Any, part: Reader, values: Values
-    ) -> None:
-        """What was asked for leads to this procedure; groups are named where there are groups;
-        counts add up to n; and no row was lost that cannot have been.
-        """
-        asked = {ask.name: values.get(ask.name, ask.default) for ask in self.asks}
-        conflict, looks = self.conflict and self.conflict(asked), asked.get("looks")
-        graded = procedure.rate.graded
-        if conflict or self._chosen(asked, question.kind, graded=graded) != procedure.name:
-            raise CertificateError(
-                f"{part.place('procedure')} is {procedure.name!r}, which does not decide what was "
-                f"asked for. {conflict or ''}"
-            )
-        if looks is not None and (values["drawn"] is not None or values["scope"] != "top"):
-            raise CertificateError(
-                f"{part.place('looks')}: planned looks cannot be combined with groups or draws."
-            )
-        if question.judged_at_once and values["drawn"] is not None:
-            raise CertificateError(f"{part.place('drawn')} is not null: these rows are not drawn.")
-        require_groups(part, values)
-        wrong = small_groups_conflict(values, values["scope"])
-        if wrong is not None:
-            raise CertificateError(f"{part.place('small_groups')}: {wrong}")
-        tables = [table["counts"] for table in values["tables"]]
-        if procedure.rate.reached and not all(table["cells"].size for table in tables):
-            raise CertificateError(f"{part.place('tables')}: a table has no rows.")
-        if graded:
-            require_levels(part, values, question.levels)
-        for counts in tables:
-            require_lost(part, question, counts)
-        require_total(part, values, tables, "tables")
-        if looks is None:
-            return
-        trials = procedure.rate.search(values["tables"][0], values).trials
-        if trials not in looks:
-            raise CertificateError(
-                f"{part.place('looks')} holds no look at {trials:,} {procedure.words.unit}, which "
-                "were counted."
-            )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """A histogram for each group, and what was asked for."""
