@@ -648,16 +648,12 @@ def _answers_instead(caller: Any) -> bool:
 
 def _held_out(size: Any, rows: int, what: str) -> int:
     """How many of the rows, or of the groups, calibrate."""
-    whole = isinstance(size, (int, np.integer))
-    if isinstance(size, (bool, np.bool_)) or not (whole or isinstance(size, (float, np.floating))):
-        raise InvalidTypeError(
-            f"calibration_size={size!r} is not a part of the {what}: expected a share such as 0.5, "
-            f"or a number of {what}."
-        )
-    if not (size >= 1 if whole else 0 < size < 1):
-        raise InvalidValueError(
-            f"calibration_size={size} is not a part of the {what}: expected a share between 0 and "
-            f"1, or at least 1 {what.removesuffix('s')}."
+    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    is_number = whole or isinstance(size, (float, np.floating))
+    if not is_number or not (size >= 1 if whole else 0 < size < 1):
+        raise (InvalidValueError if is_number else InvalidTypeError)(
+            f"calibration_size={size!r} is not a part of the {what}: expected a share between 0 "
+            f"and 1, or at least 1 {what.removesuffix('s')}."
         )
     held = int(size) if whole else int(np.ceil(size * rows))
     if held >= rows:

@@ -139,14 +139,11 @@ def _decimal(value: Any) -> str | None:
 def _scale(value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidTypeError(
-            f"scale={value!r} is not a number: expected what a score of 1 is written as, such as "
-            "100 for percentages."
-        )
-    if not (isfinite(value) and value > 0):
-        raise InvalidValueError(
-            f"scale={value!r} cannot be what a score of 1 is written as: expected a number above "
-            "0, such as 100 for percentages."
+    numbers = (int, float, np.integer, np.floating)
+    is_number = isinstance(value, numbers) and not isinstance(value, bool)
+    if not (is_number and isfinite(value) and value > 0):
+        raise (InvalidValueError if is_number else InvalidTypeError)(
+            f"scale={value!r} is not a number above 0: expected what a score of 1 is written as, "
+            "such as 100 for percentages."
         )
     return float(value)

@@ -238,14 +238,10 @@ def _check_engine(engine: str, master: str | None, memory_limit: str | None) -> 
             f"memory_limit is DuckDB's, and the engine is {engine}: set the limit of {engine} in "
             "its own way."
         )
-    if memory_limit is not None and not isinstance(memory_limit, str):
-        raise InvalidTypeError(
+    is_text = isinstance(memory_limit, str)
+    if memory_limit is not None and not (is_text and _AMOUNT.fullmatch(memory_limit.strip())):
+        raise (InvalidValueError if is_text else InvalidTypeError)(
             f"memory_limit={memory_limit!r} is not an amount of memory: expected text such as "
-            "'500MB'."
-        )
-    if memory_limit is not None and not _AMOUNT.fullmatch(memory_limit.strip()):
-        raise InvalidValueError(
-            f"memory_limit={memory_limit!r} is not an amount of memory: expected for example "
             "'500MB' or '2GB'."
         )
 
