@@ -133,11 +133,10 @@ def test_order_is_kept_whatever_the_delays(concurrency: Any) -> None:
     assert np.array_equal(cascade.statistics.seconds, result.seconds)
 
 
-def test_predict_and_predict_exits_give_what_run_gives() -> None:
+def test_predict_gives_what_run_gives() -> None:
     cascade = AsyncCascade([Remote(_fast), Remote(_slow)], [0.6])
-    labels, exits = _expected(range(20))
+    labels, _ = _expected(range(20))
     assert asyncio.run(cascade.predict(range(20))).tolist() == labels
-    assert asyncio.run(cascade.predict_exits(range(20))).tolist() == exits
 
 
 SCORES = st.lists(st.tuples(st.floats(0, 1, width=16), st.floats(0, 1, width=16)), max_size=12)
@@ -179,7 +178,7 @@ def test_tensors_are_probabilities_too() -> None:
     result = asyncio.run(AsyncCascade([model, model], [0.75]).run([0]))
     assert (result.predictions.tolist(), result.exits.tolist()) == ([1], [0])
     answer = Remote(lambda item: Answer("a", torch.tensor(0.75)))
-    assert asyncio.run(AsyncCascade([answer, answer], [0.75]).predict_exits([0])).tolist() == [0]
+    assert asyncio.run(AsyncCascade([answer, answer], [0.75]).run([0])).exits.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -216,9 +215,8 @@ def test_one_item_is_routed_by_itself() -> None:
 
 def test_a_model_whose_threshold_is_infinite_is_not_called() -> None:
     fast = Remote(_fast)
-    assert asyncio.run(
-        AsyncCascade([fast, Remote(_slow)], [np.inf]).predict_exits([1, 2])
-    ).tolist() == [1, 1]
+    result = asyncio.run(AsyncCascade([fast, Remote(_slow)], [np.inf]).run([1, 2]))
+    assert result.exits.tolist() == [1, 1]
     assert fast.asked == []
 
 

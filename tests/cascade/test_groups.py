@@ -195,7 +195,7 @@ def test_a_cascade_runs_each_row_at_the_thresholds_of_its_group() -> None:
     limits = own.thresholds
     assert isinstance(limits, dict)
     cascade = Cascade(MODELS, own, batch_size=100)
-    exits = cascade.predict_exits(ROWS, groups=TIMES)
+    exits = cascade.run(ROWS, groups=TIMES).exits
     limit = np.array([limits[time][0] for time in TIMES])
     assert (exits == (ROWS[:, 0] < limit)).all()
     assert (cascade.predict(ROWS, groups=TIMES) == np.where(exits, SLOW, FAST)).all()
@@ -215,8 +215,8 @@ def test_an_async_cascade_takes_groups_as_names_or_by_a_function() -> None:
         limits = router.thresholds
         assert isinstance(limits, dict)
         expected = [int(SCORES[i] < limits[TIMES[i]][0]) for i in items]
-        assert (await router.predict_exits(items, groups=TIMES[:60])).tolist() == expected
-        by_item = await router.predict_exits(iter(items), groups=lambda item: str(TIMES[item]))
+        assert (await router.run(items, groups=TIMES[:60])).exits.tolist() == expected
+        by_item = (await router.run(iter(items), groups=lambda item: str(TIMES[item]))).exits
         assert by_item.tolist() == expected
         assert (await router.route(3, group=str(TIMES[3]))).exit == expected[3]
         assert (await router.route(int(SCORES.argmax()), group="dusk")).exit == 1

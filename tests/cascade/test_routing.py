@@ -69,7 +69,7 @@ def _assert_same(cascade: Cascade, X: Any, expected: tuple[Array, Array, Array])
     assert np.array_equal(result.exits, expected[1])
     assert np.array_equal(result.confidences, expected[2])
     assert np.array_equal(cascade.predict(X), expected[0])
-    assert np.array_equal(cascade.predict_exits(X), expected[1])
+    assert np.array_equal(cascade.run(X).exits, expected[1])
 
 
 # ---------------------------------------------------------------------------------------------- the
@@ -130,14 +130,14 @@ def test_a_score_equal_to_the_threshold_exits_and_the_next_one_below_does_not(dt
     score = dtype(0.9)
     fast = Table(np.array([[score, 0], [np.nextafter(score, dtype(0)), 0]], dtype=dtype))
     cascade = Cascade([fast, Table([[0.0, 1.0]] * 2)], [float(score)])
-    assert cascade.predict_exits([0, 1]).tolist() == [0, 1]
+    assert cascade.run([0, 1]).exits.tolist() == [0, 1]
 
 
 def test_saturated_scores_exit_at_threshold_one_and_never_at_infinity() -> None:
     tables = [np.array([[1.0, 0.0], [1 - 1e-12, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])]
-    assert Cascade([Table(t) for t in tables], [1.0]).predict_exits([0, 1]).tolist() == [0, 1]
-    assert Cascade([Table(t) for t in tables], [np.inf]).predict_exits([0, 1]).tolist() == [1, 1]
-    assert Cascade([Table(t) for t in tables], [0.0]).predict_exits([0, 1]).tolist() == [0, 0]
+    assert Cascade([Table(t) for t in tables], [1.0]).run([0, 1]).exits.tolist() == [0, 1]
+    assert Cascade([Table(t) for t in tables], [np.inf]).run([0, 1]).exits.tolist() == [1, 1]
+    assert Cascade([Table(t) for t in tables], [0.0]).run([0, 1]).exits.tolist() == [0, 0]
 
 
 def test_probabilities_a_hair_above_one_count_as_one() -> None:
@@ -194,7 +194,7 @@ def test_the_cascade_of_a_certificate_exits_exactly_as_often_as_the_certificate_
     assert certificate.certified
     cascade = Cascade([Table(t) for t in tables], certificate)
     assert np.array_equal(cascade.thresholds, certificate.thresholds)
-    assert (cascade.predict_exits(np.arange(3000)) == 0).mean() == certificate.exit_rates[0]
+    assert (cascade.run(np.arange(3000)).exits == 0).mean() == certificate.exit_rates[0]
     assert 0 < certificate.exit_rates[0] < 1
 
 
@@ -202,7 +202,7 @@ def test_the_cascade_of_a_refused_certificate_never_exits() -> None:
     certificate, tables = _certificate(20, 0.001)
     assert not certificate.certified
     assert (
-        Cascade([Table(t) for t in tables], certificate).predict_exits(np.arange(20)).tolist()
+        Cascade([Table(t) for t in tables], certificate).run(np.arange(20)).exits.tolist()
         == [1] * 20
     )
 
@@ -578,6 +578,6 @@ def test_a_cascade_of_picklable_models_can_be_sent_to_another_process() -> None:
     cascade = Cascade([Table([[0.9, 0.1]]), Table([[0.5, 0.5]])], [0.8])
     cascade.predict([0])
     again = pickle.loads(pickle.dumps(cascade))
-    assert again.predict_exits([0]).tolist() == [0]
+    assert again.run([0]).exits.tolist() == [0]
     assert isinstance(again.statistics, CascadeStatistics)
     assert (again.statistics.rows, cascade.statistics.rows) == (2, 1)

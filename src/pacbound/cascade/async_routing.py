@@ -177,28 +177,6 @@ class AsyncCascade:
         """
         return (await self.run(items, groups=groups)).predictions
 
-    async def predict_exits(self, items: Items, *, groups: Names = None) -> NDArray[np.intp]:
-        """Which model answers each item.
-
-        Parameters
-        ----------
-        items : iterable or async iterable
-            As in `predict`.
-        groups : sequence or callable, optional
-            As in `run`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The place of the model: 0 for the fastest, -1 for an item that was left out.
-
-        Raises
-        ------
-        ModelError
-            As from `run`.
-        """
-        return (await self.run(items, groups=groups)).exits
-
     async def run(self, items: Items, *, groups: Names = None) -> CascadeResult:
         """Answers, exits, confidences and times, in the order of the items.
 

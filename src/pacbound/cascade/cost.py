@@ -22,7 +22,6 @@ from math import inf, nextafter
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound.cascade.rows import ReadingOptions, RowsRead, read_rows
 from pacbound.claims.cascade import CascadeCertificate
@@ -250,7 +249,14 @@ def _take_rows(
     confidence: Any, exits: int, data: Any, reading: ReadingOptions, take: Callable[[Rows], None]
 ) -> RowsRead | None:
     """Give the scores of each exit to `take`, from arrays or from files."""
-    columns = list(_as_table(confidence).T) if data is None else []
+    columns: list[Any] = []
+    if data is None:
+        table = numeric(as_array(confidence, "confidence"), "confidence")
+        if table.ndim not in (1, 2):
+            raise InvalidValueError(
+                f"confidence has shape {table.shape}: expected rows and columns."
+            )
+        columns = list(table.T) if table.ndim == 2 else [table]
     names = [f"confidence[:, {place}]" for place in range(len(columns))]
     if data is not None:
         names = [confidence] if isinstance(confidence, str) else list(confidence)
@@ -268,11 +274,3 @@ def _take_rows(
         return read_rows(data, slots, take, reading)
     take(Rows.of_arrays(slots, dict(zip(slots, columns, strict=True))))
     return None
-
-
-def _as_table(given: Any) -> NDArray[Any]:
-    table = numeric(as_array(given, "confidence"), "confidence")
-    table = table[:, None] if table.ndim == 1 else table
-    if table.ndim != 2:
-        raise InvalidValueError(f"confidence has shape {table.shape}: expected rows and columns.")
-    return table

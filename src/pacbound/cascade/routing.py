@@ -350,7 +350,7 @@ class Cascade:
     >>> slow = lambda X: np.column_stack([X < 0.4, X >= 0.4]).astype(float)
     >>> cascade = Cascade([fast, slow], [0.9])
     >>> X = np.array([0.02, 0.45, 0.97])
-    >>> cascade.predict(X), cascade.predict_exits(X)
+    >>> cascade.predict(X), cascade.run(X).exits
     (array([0, 1, 1]), array([0, 1, 0]))
     >>> cascade.statistics.answered
     array([4, 2])
@@ -397,24 +397,6 @@ class Cascade:
             Class indices, or names.
         """
         return self.run(X, groups=groups).predictions
-
-    def predict_exits(self, X: Any, *, groups: Any = None) -> NDArray[np.intp]:
-        """The model that answers each row.
-
-        Parameters
-        ----------
-        X : array, tensor, data frame, sparse matrix, list, or dictionary of these
-            The rows.
-        groups : array or list, optional
-            The group of each row, needed if and only if each group has its own thresholds. A row of
-            a group that is not known never exits early.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The place of the model: 0 for the fastest.
-        """
-        return self.run(X, groups=groups).exits
 
     def run(self, X: Any, *, groups: Any = None) -> CascadeResult:
         """Answers, exits, confidences and times, all from one pass.

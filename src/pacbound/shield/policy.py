@@ -249,10 +249,13 @@ def threshold_of(certificate_or_threshold: Any) -> float:
     given = shield_in(certificate_or_threshold)
     if isinstance(given, Certificate):
         if not given.is_shield:
+            hint = f" It does not claim safety. {given.says.promise or ''}".rstrip()
+            if given.inside:
+                hint = f" Pass one of its claims: {', '.join(given.inside)}."
             raise InvalidTypeError(
                 f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
                 "expected one of certify_shield or certify_forks, or of certify_rate with the "
-                f"threshold that was driven.{_hint(given)}"
+                f"threshold that was driven.{hint}"
             )
         given.require_verified()
         brakes_from: Any = given
@@ -276,13 +279,6 @@ def shield_in(certificate_or_threshold: Any) -> Any:
         return given
     given.require_verified()
     return shields[0]
-
-
-def _hint(given: Certificate) -> str:
-    """What the certificate claims instead, or which of its claims may be passed."""
-    if given.inside:
-        return f" Pass one of its claims: {', '.join(given.inside)}."
-    return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 
 class Takeover:

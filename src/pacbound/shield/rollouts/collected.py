@@ -209,7 +209,6 @@ class Rollouts(RolloutTable):
         InvalidValueError, InvalidTypeError
             As from `certify_shield`; if there was no danger model, so that scores are NaN.
         """
-        said = about_texts(about)
         return certify_shield(
             self.score,
             self.unsafe,
@@ -218,7 +217,7 @@ class Rollouts(RolloutTable):
             rate=rate,
             looks=looks,
             horizon=self.task.get("horizon"),
-            about={**self.about, **said},
+            about={**self.about, **about_texts(about)},
             sample=sample,
         )
 
@@ -475,7 +474,6 @@ class ForkedRollouts(RolloutTable):
                 f"rate={rate!r} is about rollouts that have an un-recoverable state, which forks "
                 'do not look for: leave it out, or collect new rollouts with outcome="labels".'
             )
-        said = about_texts(about)
         return certify_forks(
             self.rollout,
             self.lowest,
@@ -485,7 +483,7 @@ class ForkedRollouts(RolloutTable):
             delta=delta,
             start=start,
             horizon=self.task.get("horizon"),
-            about={**self.about, **said},
+            about={**self.about, **about_texts(about)},
             sample=sample,
         )
 
