@@ -21,7 +21,7 @@ from pacbound.cli.streams import print_json
 from pacbound.cli.verify import worst
 from pacbound.errors import InvalidValueError, UnwritableFileError
 from pacbound.report import ReportedCertificate, WrittenReport, write_report
-from pacbound.report.page.writing import reported
+from pacbound.report.page.entries import entries_of
 
 
 @ending_well
@@ -65,7 +65,7 @@ def report(
         )
     except (UnwritableFileError, BrokenPipeError):
         # The page cannot be written. What is true of the certificates does not depend on it.
-        decided(worst(map(_code, reported(certificates, patient=patient))))
+        decided(worst(map(_code, entries_of(certificates, patient=patient))))
         raise
     code = decided(worst(map(_code, written.certificates)))
     if as_json:

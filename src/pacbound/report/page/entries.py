@@ -29,12 +29,35 @@ Source = Certificate | str | os.PathLike[str]
 
 
 @dataclass
-class Entry:
-    """One certificate of the page.
+class ReportedCertificate:
+    """One certificate of the page, and what the page says about it.
 
-    `certificate` is None if it could not be read or is not verified; `problems` then says why.
-    `given` is the name that the caller gave it, or that of a claim in a bundle. `members` are the
-    claims of a bundle. `source` is the file that it was read from.
+    Attributes
+    ----------
+    name : str
+        The name on the page.
+    kind : str or None
+        The kind of certificate; None if it could not be read.
+    given : str
+        The name that the caller gave it, or that of a claim in a bundle.
+    certificate : Certificate or None
+        None if it could not be read or is not verified: the page then has nothing but its name and
+        the reason.
+    readable : bool
+        Whether it could be read at all.
+    problems : tuple of str
+        Why it is not verified; empty if it is.
+    members : tuple of ReportedCertificate
+        The claims of a bundle.
+    monitors : list of Monitor
+        Those that watch over it.
+    source : Path or None
+        The file that it was read from.
+
+    Examples
+    --------
+    >>> ReportedCertificate("brake.json", readable=False, problems=("It is empty.",)).certified
+    False
     """
 
     name: str
@@ -43,7 +66,7 @@ class Entry:
     certificate: Certificate | None = None
     readable: bool = True
     problems: tuple[str, ...] = ()
-    members: tuple[Entry, ...] = ()
+    members: tuple[ReportedCertificate, ...] = ()
     monitors: list[Monitor] = field(default_factory=list)
     source: Path | None = None
 
@@ -77,13 +100,13 @@ class Entry:
         """Whether it is verified, and the data support the claim."""
         return self.certificate is not None and self.certificate.certified
 
-    def all(self) -> Iterator[Entry]:
+    def all(self) -> Iterator[ReportedCertificate]:
         """The entry and the claims in it."""
         yield self
         yield from self.members
 
 
-def entries_of(certificates: Any, *, patient: bool) -> list[Entry]:
+def entries_of(certificates: Any, *, patient: bool) -> list[ReportedCertificate]:
     """An entry for each certificate, which is given as itself, by its path, or by a name."""
     if isinstance(certificates, Certificate | str | os.PathLike):
         certificates = [certificates]
@@ -133,30 +156,32 @@ def _path(source: Any) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
 
-def _entry(name: str, source: Source, given: str, *, patient: bool) -> Entry:
+def _entry(name: str, source: Source, given: str, *, patient: bool) -> ReportedCertificate:
     if isinstance(source, Certificate):
         certificate = source
     elif isinstance(source, str | os.PathLike):
         try:
             certificate = load_certificate(source)
         except CertificateError as error:
-            return Entry(name, readable=False, problems=(str(error),))
+            return ReportedCertificate(name, readable=False, problems=(str(error),))
         except OSError as error:
             problem = f"{os.fspath(source)}: {error.strerror or error}"
-            return Entry(name, readable=False, problems=(problem,))
+            return ReportedCertificate(name, readable=False, problems=(problem,))
     else:
         raise InvalidTypeError.of(name, source, "a certificate or the path of one")
     found = certificate.verify(patient=patient)
     if not found:
-        return Entry(name, certificate.kind, problems=found.differences)
+        return ReportedCertificate(name, certificate.kind, problems=found.differences)
     members = tuple(
-        Entry(f"{name}: {claim}", member.kind, f"{given}: {claim}" if given else claim, member)
+        ReportedCertificate(
+            f"{name}: {claim}", member.kind, f"{given}: {claim}" if given else claim, member
+        )
         for claim, member in certificate.inside.items()
     )
-    return Entry(name, certificate.kind, given, certificate, members=members)
+    return ReportedCertificate(name, certificate.kind, given, certificate, members=members)
 
 
-def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:
+def add_monitors(entries: Sequence[ReportedCertificate], monitors: Iterable[Any]) -> None:
     """Put each monitor, or the state of one, beside the certificate that it was begun with."""
     for monitor in monitors:
         if isinstance(monitor, (Monitor, BundleMonitor)):
@@ -171,7 +196,7 @@ def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:
             )
 
 
-def _beside(entries: Sequence[Entry], digest: str, shown: str, monitor: Any) -> None:
+def _beside(entries: Sequence[ReportedCertificate], digest: str, shown: str, monitor: Any) -> None:
     """Put a monitor, or what loads it, beside its certificate; one of several claims beside each of
     them.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 from pacbound.claims.certificate import Certificate
 from pacbound.monitor import Monitor
-from pacbound.report.page.entries import Entry
+from pacbound.report.page.entries import ReportedCertificate
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, table, tag
 from pacbound.report.plotting import evidence_over_time
 from pacbound.report.svg import figure_html
@@ -28,7 +28,7 @@ class Detail:
     groups: int
 
 
-def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
+def section(entry: ReportedCertificate, place: str, detail: Detail, made: str) -> Markup:
     """What the page says about one entry; `place` is the name of the section for links."""
     inside: list[Markup | None] = [_banner(entry)]
     if entry.certificate is not None:
@@ -52,7 +52,7 @@ def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
     )
 
 
-def status(entry: Entry) -> str:
+def status(entry: ReportedCertificate) -> str:
     """How an entry stands, in one word for the style sheet."""
     return "failed" if not entry.verified else "certified" if entry.certified else "refused"
 
@@ -65,7 +65,7 @@ VERDICTS = {
 }
 
 
-def verdict(entry: Entry) -> Markup:
+def verdict(entry: ReportedCertificate) -> Markup:
     """The sign and the word."""
     sign, word = VERDICTS[status(entry)]
     if not entry.readable:
@@ -79,7 +79,7 @@ def _about(about: Sequence[tuple[str, str]]) -> Markup | None:
     return pairs([(in_short(name), text) for name, text in about], class_="wide") if about else None
 
 
-def _banner(entry: Entry) -> Markup:
+def _banner(entry: ReportedCertificate) -> Markup:
     if not entry.verified:
         said = (
             "This file is not a certificate that can be read. Nothing of it is shown."
@@ -99,7 +99,7 @@ def _banner(entry: Entry) -> Markup:
     return tag("div", verdict(entry), _reservation(entry), *rung, class_="banner")
 
 
-def _reservation(entry: Entry) -> Markup | None:
+def _reservation(entry: ReportedCertificate) -> Markup | None:
     """What is not certified, beside the verdict."""
     if entry.members and not entry.certified:
         return tag(
@@ -123,7 +123,7 @@ def _reservation(entry: Entry) -> Markup | None:
     )
 
 
-def alarms(entry: Entry) -> list[str]:
+def alarms(entry: ReportedCertificate) -> list[str]:
     """What the monitors of a certificate have rung for, the last of each; and those of its claims,
     by their names.
     """
@@ -132,7 +132,7 @@ def alarms(entry: Entry) -> list[str]:
 
 
 def _parts(
-    entry: Entry, certificate: Certificate, place: str, detail: Detail
+    entry: ReportedCertificate, certificate: Certificate, place: str, detail: Detail
 ) -> Iterator[Markup | None]:
     said = certificate.says
     plain = [part for part in (said.plain, said.costs, *said.refused) if part is not None]
@@ -164,7 +164,7 @@ def _parts(
         yield _lines(meant, len(meant))
 
 
-def _sources(entry: Entry, certificate: Certificate, made: str) -> Iterator[Markup]:
+def _sources(entry: ReportedCertificate, certificate: Certificate, made: str) -> Iterator[Markup]:
     """Where it comes from; of a bundle, after the figures of its claims."""
     yield _heading("Where all of it comes from" if entry.members else "Where it comes from")
     yield tag(
@@ -177,7 +177,7 @@ def _sources(entry: Entry, certificate: Certificate, made: str) -> Iterator[Mark
     yield pairs(_origin(entry, certificate), class_="wide")
 
 
-def to_verify(entries: Sequence[Entry]) -> str:
+def to_verify(entries: Sequence[ReportedCertificate]) -> str:
     """The command that verifies the files of a page."""
     named = [shlex.quote(str(one.source)) for one in entries if one.source is not None]
     return "pacbound verify " + (" ".join(named) if 0 < len(named) <= 3 else "CERTIFICATE...")
@@ -191,7 +191,7 @@ def _seeds(certificate: Certificate) -> list[tuple[str, str]]:
     return found + ([("Seed of the coins", f"{graded.seed}")] if tossed and graded else [])
 
 
-def _origin(entry: Entry, certificate: Certificate) -> list[tuple[str, str]]:
+def _origin(entry: ReportedCertificate, certificate: Certificate) -> list[tuple[str, str]]:
     """Who made the certificate, of what, and when; and at the end what tells it from others."""
     origin = certificate.provenance.to_dict()
     sources = list(origin["sources"])
@@ -255,7 +255,7 @@ def _lines(lines: Sequence[str], most: int) -> Markup:
     return tag("ul", *items, class_="groups")
 
 
-def _contents(lines: Sequence[str], members: Sequence[Entry], place: str) -> Markup:
+def _contents(lines: Sequence[str], members: Sequence[ReportedCertificate], place: str) -> Markup:
     """The claims of a bundle in plain words, each with a link to its section."""
     items = [
         tag(

@@ -25,7 +25,7 @@ from pacbound.monitor import BundleMonitor, Monitor
 from pacbound.procedures import union
 from pacbound.report.page.entries import (
     MOST_FIGURES,
-    Entry,
+    ReportedCertificate,
     Source,
     add_monitors,
     entries_of,
@@ -62,40 +62,6 @@ _COLOURS: Final = {
     "rows": palette.ROWS,
     "unknown": palette.UNKNOWN,
 }
-
-
-@dataclass(frozen=True)
-class ReportedCertificate:
-    """What a report says about one certificate.
-
-    Attributes
-    ----------
-    name : str
-        The name on the page.
-    kind : str or None
-        The kind of certificate; None if it could not be read.
-    readable : bool
-        Whether it could be read at all.
-    verified : bool
-        Whether its claim follows from its own counts. If not, the page has nothing but its name and
-        the reason.
-    certified : bool
-        Whether it is verified and the data support the claim.
-    problems : tuple of str
-        Why it is not verified; empty if it is.
-
-    Examples
-    --------
-    >>> ReportedCertificate("brake.json", "shield", True, True, False, ()).certified
-    False
-    """
-
-    name: str
-    kind: str | None
-    readable: bool
-    verified: bool
-    certified: bool
-    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -216,24 +182,12 @@ def write_report(
         )
     with atomic_file(path) as file:
         file.write(page)
-    reported = tuple(map(_reported, entries))
-    return WrittenReport(Path(path), len(page), reported, _sum_of_deltas(entries))
+    return WrittenReport(Path(path), len(page), tuple(entries), _sum_of_deltas(entries))
 
 
-def reported(
-    certificates: Source | Iterable[Source] | Mapping[str, Source], *, patient: bool = False
-) -> tuple[ReportedCertificate, ...]:
-    """What a page would say about each certificate, without a page."""
-    return tuple(map(_reported, entries_of(certificates, patient=patient)))
-
-
-def _reported(entry: Entry) -> ReportedCertificate:
-    return ReportedCertificate(
-        entry.name, entry.kind, entry.readable, entry.verified, entry.certified, entry.problems
-    )
-
-
-def _document(entries: Sequence[Entry], detail: Detail, *, title: str, made: str) -> str:
+def _document(
+    entries: Sequence[ReportedCertificate], detail: Detail, *, title: str, made: str
+) -> str:
     """The whole page."""
     places = [f"certificate-{number}" for number in range(1, len(entries) + 1)]
     sections = [
@@ -266,7 +220,7 @@ def _head(title: str) -> list[Markup]:
     ]
 
 
-def _heading(title: str, made: str, entries: Sequence[Entry]) -> Markup:
+def _heading(title: str, made: str, entries: Sequence[ReportedCertificate]) -> Markup:
     of = "one certificate" if len(entries) == 1 else f"{len(entries):,} certificates"
     said = f"A report on {of}, made {made} by pacbound {VERSION}. "
     warned = "This page is no evidence, since anyone can write one. Verify the file itself: "
@@ -280,7 +234,7 @@ def _theme() -> Markup:
     return tag("label", "Theme ", tag("select", *choices, id="theme"), hidden=True)
 
 
-def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
+def _summary(entries: Sequence[ReportedCertificate], places: Sequence[str]) -> Markup | None:
     """A row for each certificate; for a single one its section says it all."""
     if len(entries) == 1:
         return None
@@ -320,21 +274,21 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
     )
 
 
-def _sum_of_deltas(entries: Sequence[Entry]) -> float:
+def _sum_of_deltas(entries: Sequence[ReportedCertificate]) -> float:
     """Of refusals too: that a claim was refused was not known before the rows were looked at."""
     return float(union.total(one.claim["delta"] for one in entries if one.claim))
 
 
-def _delta(entry: Entry) -> str:
+def _delta(entry: ReportedCertificate) -> str:
     return in_few_digits(float(entry.claim["delta"])) if entry.claim else ""
 
 
-def _alarm(entry: Entry) -> Markup | None:
+def _alarm(entry: ReportedCertificate) -> Markup | None:
     rung = any(alarms(part) for part in entry.all())
     return tag("strong", " ALARM", class_="verdict bad") if rung else None
 
 
-def _in_plain_words(entry: Entry) -> Markup:
+def _in_plain_words(entry: ReportedCertificate) -> Markup:
     """What is claimed, in each group if there are some; or why nothing is."""
     if entry.certificate is None:
         return joined([in_short(entry.problems[0])])
