@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,11 @@ Engine = Literal["duckdb", "polars", "spark"]
 
 # What a column stands for.
 ColumnKind = Literal["number", "number or nothing", "flag", "class", "name"]
+
+
+# The columns that are added to a batch, by their names, and what writes the rows with both.
+Added: TypeAlias = Mapping[str, NDArray[Any]]
+Write: TypeAlias = Callable[[Any, Added], None]
 
 
 @dataclass(frozen=True)

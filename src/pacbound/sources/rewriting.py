@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
-
-from numpy.typing import NDArray
+from typing import Any, BinaryIO, TypeAlias
 
 from pacbound.atomic_files import as_path, atomic_file, is_stream, refuse_overwriting
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import Batch, Progress, TableFile, located, part_of, require_columns
-from pacbound.sources.formats.arrays import NpyFile, NpzFile, NpzWriter
+from pacbound.sources.batches import (
+    Added,
+    Batch,
+    Progress,
+    TableFile,
+    Write,
+    located,
+    part_of,
+    require_columns,
+)
+from pacbound.sources.formats.arrays import NpyFile, NpzFile, npz_writer
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.opening import open_tables
 from pacbound.sources.paths import FORMATS, SEPARATORS, Paths, format_of
@@ -35,21 +42,11 @@ _SAME = {
     "npy": ".npz",
 }
 
-# The columns that are added to a batch, by their names.
-Added = Mapping[str, NDArray[Any]]
+# Opens a file for rows.
+Writer: TypeAlias = Callable[[BinaryIO], AbstractContextManager[Write]]
 
 # What becomes of a batch: the rows of it that go out, and the columns that they get.
 Change: TypeAlias = Callable[[Batch], tuple[Batch, Added]]
-
-
-class Writer(Protocol):
-    """Takes the rows of a new table, batch by batch."""
-
-    def write(self, batch: Any, added: Added) -> None:
-        """Write a batch of a source table with columns added."""
-
-    def close(self) -> None:
-        """Write what remains."""
 
 
 def rewrite(
@@ -74,28 +71,31 @@ def rewrite(
     for table in tables:
         require_columns(table, needed)
         _refuse_taken(table, added)
-    with _open_writer(target, tables, notation) as writer:
+    refuse_overwriting({"the output": target}, {"the rows": [table.path for table in tables]})
+    _require_one_layout(tables)
+    writer = _writer_for(as_path(target), tables, notation)
+    with atomic_file(target) as file, writer(file) as write:
         for place, table in enumerate(tables):
             for batch in table.batches(
                 progress=part_of(progress, place / len(tables), 1 / len(tables))
             ):
-                written = _written(writer, change, batch, table)
+                written = _written(write, change, batch, table)
                 came, went = came + batch.rows, went + written
         if not came:
             if not may_be_empty:
                 raise InvalidValueError(f"{tables[0].path}: no rows, so nothing is written.")
             first: Any = tables[0]
-            _written(writer, change, first.no_rows(), first)
+            _written(write, change, first.no_rows(), first)
     return came, went
 
 
-def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> int:
+def _written(write: Write, change: Change, batch: Batch, table: TableFile) -> int:
     """Write what becomes of the batch, say in which file it was if that fails, and return how many
     rows went out.
     """
     with located(table.path):
         rows, columns = change(batch)
-        writer.write(rows, columns)
+        write(rows, columns)
     return rows.rows
 
 
@@ -130,10 +130,8 @@ def write_rows(
     record = pyarrow.RecordBatch.from_pydict(
         {name: _plain(values) for name, values in columns.items()}
     )
-    with atomic_file(target) as file:
-        writer = _record_writer(suffix, notation)(file)
-        writer.write(RecordRows(0, record), {})
-        writer.close()
+    with atomic_file(target) as file, _record_writer(suffix, notation)(file) as write:
+        write(RecordRows(0, record), {})
 
 
 def _plain(values: Sequence[Any]) -> Any:
@@ -152,44 +150,18 @@ def _plain(values: Sequence[Any]) -> Any:
     )
 
 
-@contextmanager
-def _open_writer(
-    target: str | os.PathLike[str], tables: Sequence[TableFile], notation: Notation = PLAIN
-) -> Iterator[Writer]:
-    """A new file that takes the rows of `tables`; it appears at `target` when all went well.
-
-    Delimited text goes out in the notation that it came in.
-    """
-    path = as_path(target)
-    refuse_overwriting({"the output": target}, {"the rows": [table.path for table in tables]})
-    _require_one_layout(tables)
-    kind = _writer_for(path, tables, notation)
-    with atomic_file(target) as file:
-        writer = kind(file)
-        try:
-            yield writer
-            writer.close()
-        except BaseException:
-            # Closed as long as there is a file: Arrow's writers would do it later, and complain.
-            # What went wrong is known already.
-            with suppress(Exception):
-                writer.close()
-            raise
-
-
-def _writer_for(
-    path: Path, tables: Sequence[TableFile], notation: Notation
-) -> Callable[[BinaryIO], Writer]:
+def _writer_for(path: Path, tables: Sequence[TableFile], notation: Notation) -> Writer:
+    """Delimited text goes out in the notation that it came in."""
     if all(isinstance(table, (NpzFile, NpyFile)) for table in tables):
         _suffix(path, tables, (".npz",))
-        return NpzWriter
+        return npz_writer
     # Arrays are written without Arrow.
     from pacbound.sources.formats.record_writers import WRITERS  # noqa: PLC0415
 
     return _record_writer(_suffix(path, tables, tuple(WRITERS)), notation)
 
 
-def _record_writer(suffix: str, notation: Notation) -> Callable[[BinaryIO], Writer]:
+def _record_writer(suffix: str, notation: Notation) -> Writer:
     from pacbound.sources.formats.record_writers import WRITERS  # noqa: PLC0415
 
     if FORMATS[suffix] != "delimited":

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from pacbound.sources.formats.arrays import ArrayBatch, NpzFile, NpzWriter
+from pacbound.sources.formats.arrays import ArrayBatch, NpzFile, npz_writer
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     names = [np.array(["a", "bcd"]), np.array(["é", "longer"], dtype=object)]
-    with (tmp_path / "rows.npz").open("wb") as file:
-        writer = NpzWriter(file)
+    with (tmp_path / "rows.npz").open("wb") as file, npz_writer(file) as write:
         for start, name in zip((0, 2), names, strict=True):
             columns = {"c": np.arange(start, start + 2) / 7, "m": np.full((2, 3), start, order="F")}
-            writer.write(ArrayBatch(start, 2, columns), {"file": name})
-        writer.close()
+            write(ArrayBatch(start, 2, columns), {"file": name})
     with np.load(tmp_path / "rows.npz") as found:
         assert found["c"].tolist() == (np.arange(4) / 7).tolist()
         assert found["m"].tolist() == [[0] * 3] * 2 + [[2] * 3] * 2
@@ -28,12 +26,12 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_rows() -> None:
-    writer, megabyte = NpzWriter(io.BytesIO()), 2**17
-    tracemalloc.start()
-    for place in range(16):
-        column = np.full(megabyte, place, dtype=np.float64)
-        writer.write(ArrayBatch(place * megabyte, megabyte, {"c": column}), {})
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    writer.close()
+    megabyte = 2**17
+    with npz_writer(io.BytesIO()) as write:
+        tracemalloc.start()
+        for place in range(16):
+            column = np.full(megabyte, place, dtype=np.float64)
+            write(ArrayBatch(place * megabyte, megabyte, {"c": column}), {})
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
     assert held < 4 * 2**20

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.batches import Progress, require_columns
+from pacbound.sources.batches import Added, Progress, Write, require_columns
 from pacbound.sources.values import Values, values_of
 
 _ROWS = 2**20
@@ -262,28 +262,26 @@ def _unreadable(name: str, error: Exception) -> InvalidValueError:
     )
 
 
-class NpzWriter:
+@contextmanager
+def npz_writer(file: BinaryIO) -> Iterator[Write]:
     """Keeps the rows in temporary files, a column in each, because an array is written with its
     length first; one batch is in memory at a time.
     """
+    columns: dict[str, _Kept] = {}
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._columns: dict[str, _Kept] = {}
-
-    def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:
+    def write(batch: ArrayBatch, added: Added) -> None:
         for name, part in {**batch.arrays, **added}.items():
-            if name not in self._columns:
-                self._columns[name] = _Kept()
-            self._columns[name].keep(part)
+            if name not in columns:
+                columns[name] = _Kept()
+                kept.enter_context(columns[name].file)
+            columns[name].keep(part)
 
-    def close(self) -> None:
+    with ExitStack() as kept:
+        yield write
         # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle`
         # for itself.
-        with zipfile.ZipFile(self._file, "w") as archive, ExitStack() as kept:
-            for column in self._columns.values():
-                kept.enter_context(column.file)
-            for name, column in self._columns.items():
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, column in columns.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     column.write(entry)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from math import isfinite, isnan
 from typing import Any, BinaryIO
 
@@ -16,121 +17,95 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError
+from pacbound.sources.batches import Added, Write
 from pacbound.sources.formats.records import RecordRows
 
 # Rows in a row group of Parquet.
 _GROUP = 2**20
 
 
-class DelimitedWriter:
+@contextmanager
+def delimited_writer(file: BinaryIO, *, separator: str, decimal: str = ".") -> Iterator[Write]:
     """Rows as lines of text with a separator, quoted where they must be; numbers that were text
     stay as they stood, and others have the `decimal` sign of these.
     """
+    special = f'[{re.escape(separator)}"\r\n]'
+    begun = False
 
-    def __init__(self, file: BinaryIO, *, separator: str, decimal: str = ".") -> None:
-        self._file = file
-        self._separator = separator
-        self._decimal = decimal
-        self._begun = False
-
-    def write(self, batch: RecordRows, added: Mapping[str, NDArray[Any]]) -> None:
+    def write(batch: RecordRows, added: Added) -> None:
+        nonlocal begun
         record = extended(batch.record, added)
-        if not self._begun:
-            names = self._quoted(pyarrow.array(record.schema.names, pyarrow.string()))
-            self._file.write(self._separator.join(names.to_pylist()).encode() + b"\n")
-            self._begun = True
+        if not begun:
+            names = _quoted(pyarrow.array(record.schema.names, pyarrow.string()), special)
+            file.write(separator.join(names.to_pylist()).encode() + b"\n")
+            begun = True
         columns = [
-            self._quoted(self._spelled(column, name))
+            _quoted(_as_text(column, name, decimal), special)
             for name, column in zip(record.schema.names, record.columns, strict=True)
         ]
-        joined = pc.binary_join_element_wise(*columns, self._separator)
-        ended = pc.binary_join_element_wise(joined, "\n", "")
-        self._file.write(_joined(ended))
+        joined = pc.binary_join_element_wise(*columns, separator)
+        file.write(_joined(pc.binary_join_element_wise(joined, "\n", "")))
 
-    def close(self) -> None:
-        """Every line is written."""
-
-    def _spelled(self, column: Any, name: str) -> Any:
-        written = _as_text(column, name)
-        if self._decimal == "." or not pyarrow.types.is_floating(column.type):
-            return written
-        return pc.replace_substring(written, ".", self._decimal)
-
-    def _quoted(self, column: Any) -> Any:
-        needs = pc.match_substring_regex(column, f'[{re.escape(self._separator)}"\r\n]')
-        if not pc.any(needs).as_py():
-            return column
-        wrapped = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")
-        return pc.if_else(needs, wrapped, column)
+    yield write
 
 
-class ParquetWriter:
+@contextmanager
+def parquet_writer(file: BinaryIO) -> Iterator[Write]:
     """Rows in row groups, every column of the type it came with."""
+    writer: Any = None
+    held: list[Any] = []
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._writer: Any = None
-        self._held: list[Any] = []
-
-    def write(self, batch: RecordRows, added: Mapping[str, NDArray[Any]]) -> None:
-        record = extended(batch.record, added)
-        if self._writer is None:
-            self._writer = pyarrow.parquet.ParquetWriter(self._file, record.schema)
-        self._held.append(_fitting(record, self._writer.schema))
-        if sum(part.num_rows for part in self._held) >= _GROUP:
-            self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-    def _flush(self) -> None:
-        # What fails to be written is not tried again when the writer is closed.
-        held, self._held = self._held, []
+    def flush() -> None:
         if held:
-            self._writer.write_table(pyarrow.Table.from_batches(held), row_group_size=_GROUP)
+            writer.write_table(pyarrow.Table.from_batches(held), row_group_size=_GROUP)
+            held.clear()
+
+    def write(batch: RecordRows, added: Added) -> None:
+        nonlocal writer
+        record = extended(batch.record, added)
+        if writer is None:
+            writer = opened.enter_context(pyarrow.parquet.ParquetWriter(file, record.schema))
+        held.append(_fitting(record, writer.schema))
+        if sum(part.num_rows for part in held) >= _GROUP:
+            flush()
+
+    # Closed as long as there is a file: Arrow's writers would do it later, and complain.
+    with ExitStack() as opened:
+        yield write
+        flush()
 
 
-class ArrowWriter:
+@contextmanager
+def arrow_writer(file: BinaryIO) -> Iterator[Write]:
     """Rows in record batches, as Feather has them; a file of these holds one dictionary, so columns
     go out without theirs.
     """
+    schema: Any = None
+    writer: Any = None
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._schema: Any = None
-        self._writer: Any = None
-
-    def write(self, batch: RecordRows, added: Mapping[str, NDArray[Any]]) -> None:
+    def write(batch: RecordRows, added: Added) -> None:
+        nonlocal schema, writer
         record = _decoded(extended(batch.record, added))
-        if self._writer is None:
-            self._schema = record.schema
-            self._writer = pyarrow.ipc.new_file(self._file, self._schema)
-        self._writer.write_batch(_fitting(record, self._schema))
+        if writer is None:
+            schema = record.schema
+            writer = opened.enter_context(pyarrow.ipc.new_file(file, schema))
+        writer.write_batch(_fitting(record, schema))
 
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+    with ExitStack() as opened:
+        yield write
 
 
-class JsonWriter:
+@contextmanager
+def json_writer(file: BinaryIO) -> Iterator[Write]:
     """Rows as JSON objects, one on each line. Where they came as JSON, each line is the one that
     came, with keys added.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, batch: RecordRows, added: Mapping[str, NDArray[Any]]) -> None:
+    def write(batch: RecordRows, added: Added) -> None:
         if batch.lines is None:
             rows = extended(batch.record, added).to_pylist()
-            self._file.write(
-                "".join(
-                    f"{json.dumps(_plain(row), default=_spelled, ensure_ascii=False)}\n"
-                    for row in rows
-                ).encode()
-            )
+            lines = (json.dumps(_plain(x), default=_spelled, ensure_ascii=False) for x in rows)
+            file.write("".join(f"{line}\n" for line in lines).encode())
             return
         # Line breaks in JSON stand between values only; inside text they are written out.
         flat = pc.utf8_rtrim_whitespace(pc.replace_substring_regex(batch.lines, "[\r\n]", " "))
@@ -140,13 +115,12 @@ class JsonWriter:
             for name, column in added.items()
             for part in (f", {json.dumps(name)}: ", _as_json(column))
         ]
-        self._file.write(_joined(pc.binary_join_element_wise(opened, *added_text, "}\n", "")))
+        file.write(_joined(pc.binary_join_element_wise(opened, *added_text, "}\n", "")))
 
-    def close(self) -> None:
-        """Every line is written."""
+    yield write
 
 
-def extended(record: Any, added: Mapping[str, NDArray[Any]]) -> Any:
+def extended(record: Any, added: Added) -> Any:
     """The record with the columns added at its end."""
     for name, values in added.items():
         record = record.append_column(name, pyarrow.array(values))
@@ -172,16 +146,28 @@ def _decoded(record: Any) -> Any:
     return pyarrow.RecordBatch.from_arrays(columns, names=record.schema.names)
 
 
-def _as_text(column: Any, name: str) -> Any:
+def _as_text(column: Any, name: str, decimal: str) -> Any:
     """A column as text, empty where there is nothing."""
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
-        return pc.fill_null(column.cast(pyarrow.string()), "")
+        text = pc.fill_null(column.cast(pyarrow.string()), "")
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
         raise InvalidTypeError(
             f"{name} has type {column.type}, which cannot be written as text: write to .parquet."
         ) from None
+    if decimal == "." or not pyarrow.types.is_floating(column.type):
+        return text
+    return pc.replace_substring(text, ".", decimal)
+
+
+def _quoted(column: Any, special: str) -> Any:
+    """Text in quotes where it holds something `special`."""
+    needs = pc.match_substring_regex(column, special)
+    if not pc.any(needs).as_py():
+        return column
+    wrapped = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")
+    return pc.if_else(needs, wrapped, column)
 
 
 def _as_json(column: NDArray[Any]) -> Any:
@@ -221,13 +207,13 @@ def _spelled(value: Any) -> str:
     return str(value)
 
 
-WRITERS: Mapping[str, Callable[..., Any]] = {
-    ".csv": DelimitedWriter,
-    ".txt": DelimitedWriter,
-    ".tsv": DelimitedWriter,
-    ".parquet": ParquetWriter,
-    ".jsonl": JsonWriter,
-    ".ndjson": JsonWriter,
-    ".arrow": ArrowWriter,
-    ".feather": ArrowWriter,
+WRITERS: Mapping[str, Callable[..., AbstractContextManager[Write]]] = {
+    ".csv": delimited_writer,
+    ".txt": delimited_writer,
+    ".tsv": delimited_writer,
+    ".parquet": parquet_writer,
+    ".jsonl": json_writer,
+    ".ndjson": json_writer,
+    ".arrow": arrow_writer,
+    ".feather": arrow_writer,
 }
