@@ -47,18 +47,11 @@ class Field:
         return there or not self.left_out
 
 
-def _nothing(part: Reader, values: Values) -> None:
-    """Fields that need not agree."""
-
-
 @dataclass(frozen=True)
 class Fields:
-    """Named fields; `agree` checks what several of them satisfy together, and raises with the
-    place.
-    """
+    """Named fields, in the order in which a document has them."""
 
     fields: tuple[Field, ...]
-    agree: Callable[[Reader, Values], None] = _nothing
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,9 +60,7 @@ class Fields:
 
     def read(self, part: Reader) -> dict[str, Any]:
         """The values of a document."""
-        values = {field.name: field.read(part) for field in self.fields}
-        self.agree(part, values)
-        return values
+        return {field.name: field.read(part) for field in self.fields}
 
     def write(self, values: Values) -> dict[str, Json]:
         """The values as a document."""

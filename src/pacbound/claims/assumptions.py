@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from pacbound.exact_verifier import CONDITIONS, MEANINGS
 from pacbound.says import Sentence, Value, confidence, with_counts
 from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
@@ -18,8 +17,6 @@ from pacbound.tally.questions.question import OVERLAPPING, Scope
 
 if TYPE_CHECKING:
     from pacbound.claims.certificate import Certificate
-
-ASSUMED: Final[Mapping[str, str]] = {**CONDITIONS, **MEANINGS}
 
 # What is assumed beside all else where outcomes were graded.
 BY_COINS: Final = "graded-by-coins"

@@ -11,7 +11,6 @@ from pacbound.claims.certificate import Certificate, certificate_from_dict, docu
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.claims.rates import common_threshold, rate_of
-from pacbound.claims.tables import Assumes
 from pacbound.claims.threshold import ThresholdClaim
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -221,7 +220,7 @@ class BundleClaim(Claim[CertificateBundle]):
             (
                 Field("kind", Choice((self.kind,)), counted=True),
                 Field("procedure", Choice((procedure.name,)), counted=True),
-                Field("assumes", Assumes()),
+                Field("assumes", Form()),
                 Field("certified", TruthValue()),
                 Field("delta", CHANCE, counted=True),
                 Field("claims", Members(), counted=True),

@@ -4,17 +4,16 @@ what must agree in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import ASSUMED
 from pacbound.claims.claim import Cells, Procedure, counts_of, require_tally
 from pacbound.claims.provenance import LABELS
 from pacbound.documents import Json, Reader, printable
-from pacbound.errors import CertificateError, InvalidTypeError
+from pacbound.errors import InvalidTypeError
 from pacbound.fields import Field, Fields, Tables, Values
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.says import Sentence
@@ -29,18 +28,6 @@ from pacbound.tally.coins import (
 from pacbound.tally.draws import Drawn, drawn_from, unit_to_dict
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.tally import Tally
-
-
-class Assumes(Form):
-    """The names of what is assumed."""
-
-    def read(self, part: Reader, key: str) -> tuple[str, ...]:
-        """The names, each of which must be known."""
-        names = tuple(part.texts(key))
-        unknown = next((name for name in names if name not in ASSUMED), None)
-        if unknown is not None:
-            raise CertificateError(f"{part.place(key)} holds {unknown!r}, which is not known.")
-        return names
 
 
 class DrawnForm(Form):
@@ -94,7 +81,7 @@ def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, 
     return (
         Field("kind", Choice((claim.kind,)), counted=True),
         Field("procedure", Choice((procedure.name,)), counted=True),
-        Field("assumes", Assumes()),
+        Field("assumes", Form()),
         Field("certified", TruthValue()),
         Field("n", Whole(1), counted=True),
         *(Field(ask.name, ask.form, counted=True, optional=ask.default is None) for ask in asks),
@@ -180,10 +167,9 @@ def scope_field(*scopes: str) -> Field:
     return Field("scope", Choice(scopes), counted=True)
 
 
-def tables_field(*fields: Field, agree: Callable[[Reader, Values], None] | None = None) -> Field:
+def tables_field(*fields: Field) -> Field:
     """A table for each group; what is in it beside the group."""
-    table = Fields((GROUP, *fields)) if agree is None else Fields((GROUP, *fields), agree=agree)
-    return Field("tables", Tables(table), counted=True)
+    return Field("tables", Tables(Fields((GROUP, *fields))), counted=True)
 
 
 def groups_of(values: Values) -> tuple[str, ...]:

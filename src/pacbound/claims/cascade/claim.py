@@ -22,7 +22,7 @@ from pacbound.claims.cascade.certificate import (
     thresholds_of,
     unit_costs,
 )
-from pacbound.claims.cascade.fields import Costs, cascade_fields
+from pacbound.claims.cascade.fields import Costs, cascade_fields, require_fitting
 from pacbound.claims.cascade.watch import watch_of_cascade
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import (
@@ -373,6 +373,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
     ) -> CascadeCertificate:
         """The certificate that a document holds, with what the name of its procedure says."""
         read = super().read(claim, provenance, loaded)
+        require_fitting(claim, read.values)
         named = {
             "group_thresholds": SHARED.get(read.values["procedure"]),
             "small_groups": "leave-out" if read.values["left_out"] else "refuse",

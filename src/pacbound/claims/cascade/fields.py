@@ -174,12 +174,11 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
                 Field("walks", Walks(), counted=True),
                 Field("best_possible", BEST_END, optional=True),
             ),
-        ),
-        agree=_agree,
+        )
     )
 
 
-def _agree(part: Reader, values: Values) -> None:
+def require_fitting(part: Reader, values: Values) -> None:
     """Raise unless no other groups were left out than those that are too small by their number of
     rows alone, and a declared walk can be that of one sample.
     """
