@@ -42,7 +42,7 @@ CLUSTERS = ("--clusters", "patient", "--groups", "scanner", "--delta", 0.1, "-o"
 
 def test_where_nothing_is_drawn_no_seed_is_asked_for_kept_or_printed() -> None:
     made = certify_recall(SCORE, RIGHT, **ASKED)
-    assert "eed" not in made.summary() + json.dumps(made.to_dict())
+    assert "seed" not in (made.summary() + json.dumps(made.to_dict())).lower()
     with pytest.raises(InvalidTypeError, match="nothing says by what"):
         certify_recall(SCORE, RIGHT, **ASKED, seed=1)
 
@@ -86,6 +86,9 @@ def test_a_copy_of_the_old_model_is_no_candidate_and_files_are_named(
     named = ("--prediction", "answer", "--label", "truth", "--id", "id", "--xi", 0.05)
     given = (*named, "--delta", 0.1)
     assert "the same bytes" in pacbound("compare", "old.csv", "copy.csv", *given, code=2).stderr
+    for verb in (("compare",), ("cascade", "--confidence", "id", "--scale", 600)):
+        twice = (*verb, "old.csv", "--prediction", "answer,answer", "--label", "truth", *given[-4:])
+        assert "names 'answer' twice" in pacbound(*twice, code=2).stderr
     (tmp_path / "copy.csv").write_text("\n".join(["id,answer,truth", *lines[::-1]]) + "\n")
     said = pacbound("compare", "old.csv", "copy.csv", *given).stdout
     assert "gives the answer of the old model on all 600 rows" in said.splitlines()[1]

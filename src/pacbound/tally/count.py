@@ -389,6 +389,7 @@ def _count_rows(
         columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
     if "id" in options or "where" in options:
         return _count_joined(question, columns, options, data, notation, kept)
+    question.refuse_one_model_twice(columns)
     own = _by_class(question.of_columns(**columns), options)
     own = _graded(own, options, columns=True)
     if notation.scale is not None:

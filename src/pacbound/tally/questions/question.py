@@ -339,6 +339,19 @@ class Question(ABC):
                         f"may be its own score. Pass the column of the model's {score}."
                     )
 
+    def refuse_one_model_twice(self, given: Mapping[str, Any]) -> None:
+        """Raise if one column of a table is named for the model that others are held against, and
+        for one of these: they would never differ. In a cascade that is the last, else the first.
+        """
+        for role in ("prediction", QUALITY):
+            names = given.get(role)
+            if isinstance(names, list | tuple) and names:
+                against = names[-1 if "confidence" in given else 0]
+                if names.count(against) > 1:
+                    raise InvalidValueError(
+                        f"{role} names {against!r} twice: expected a column for each model."
+                    )
+
     def of_arrays(self, **given: Any) -> tuple[Self, dict[str, Any]]:
         """The question about arrays, and the arrays by slot."""
         passed = self._known(given)
