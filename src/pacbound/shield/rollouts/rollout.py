@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,16 +73,9 @@ class ForkRow:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Frame:
-    """An observation that the policy acted on, as named arrays, and whether its state is
-    un-recoverable.
-    """
-
-    seed: int
-    step: int
-    observation: dict[str, NDArray[Any]]
-    unrecoverable: bool
+# An observation that the policy acted on, as named arrays, with its seed and step, and whether the
+# state is un-recoverable.
+Frame: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -235,7 +228,7 @@ def _followed(
     policy, readings = task.policy_of(row.seed), task.readings_of(row.seed)
     draws = np.random.default_rng(stream(row.seed, Role.FRAMES))
     for step in range(task.horizon):
-        frame = flattened(observation) if recording.keep_frames else {}
+        seen = flattened(observation) if recording.keep_frames else {}
         danger = read_danger(readings, observation)
         outcome = world.step(policy.act(observation))
         observation = deepcopy(outcome.observation)
@@ -248,7 +241,8 @@ def _followed(
                 row.unsafe, row.first_unrecoverable = True, step
                 row.final_score = float(np.fmax(-np.inf, danger))
         if recording.keep_frames and (row.unsafe or draws.random() < recording.keep_frames):
-            frames.append(Frame(row.seed, step, frame, row.unsafe))
+            frame = {f"{_OBSERVATION}{name}": array for name, array in seen.items()}
+            frames.append({**frame, "unrecoverable": row.unsafe, "seed": row.seed, "step": step})
         is_labelled = row.unsafe and not recording.follow_through
         if is_labelled or row.collided or outcome.terminated or outcome.truncated:
             break
@@ -375,18 +369,8 @@ class Frames:
 
 def frame_arrays(frames: Sequence[Frame]) -> dict[str, NDArray[Any]]:
     """The frames as the arrays that a part keeps; none if there are none."""
-    if not frames:
-        return {}
-    observed = {
-        name: np.stack([frame.observation[name] for frame in frames])
-        for name in frames[0].observation
-    }
-    return {
-        **{f"{FRAMES}{_OBSERVATION}{name}": array for name, array in observed.items()},
-        f"{FRAMES}unrecoverable": np.array([frame.unrecoverable for frame in frames]),
-        f"{FRAMES}seed": np.array([frame.seed for frame in frames], dtype=np.int64),
-        f"{FRAMES}step": np.array([frame.step for frame in frames], dtype=np.int64),
-    }
+    names = frames[0] if frames else ()
+    return {f"{FRAMES}{name}": np.array([frame[name] for frame in frames]) for name in names}
 
 
 def _parts(folder: str | os.PathLike[str]) -> Iterator[dict[str, NDArray[Any]]]:

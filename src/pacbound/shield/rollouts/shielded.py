@@ -329,16 +329,16 @@ def _thresholds(given: Any) -> tuple[float, ...]:
 
 
 def _chunk(task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]) -> Columns:
-    by_threshold = [_at(task, threshold, seeds) for threshold in thresholds]
+    by_threshold = [
+        each_seed(task, seeds, partial(_roll_out, task, each), partial(_lost, each))
+        for each in thresholds
+    ]
     by_seed = [row for same_seed in zip(*by_threshold, strict=True) for row in same_seed]
     return arrays_of(by_seed)
 
 
-def _at(task: Task, threshold: float, seeds: NDArray[np.int64]) -> list[_Row]:
-    def lost(seed: int, error: str) -> _Row:
-        return _Row(seed, threshold, lost=True, error=error)
-
-    return each_seed(task, seeds, partial(_roll_out, task, threshold), lost)
+def _lost(threshold: float, seed: int, error: str) -> _Row:
+    return _Row(seed, threshold, lost=True, error=error)
 
 
 def _roll_out(task: Task, threshold: float, world: World, seed: int) -> _Row:
