@@ -348,6 +348,7 @@ class NpyFile:
                 raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
             file.seek(0)
             header = read_header(file, str(self.path), self.path.stat().st_size)
+            data = file.tell()
         if header.dtype.names is None or len(header.shape) != 1:
             raise InvalidValueError(
                 f"{self.path} holds {header.dtype} values of shape {header.shape}, which have no "
@@ -357,13 +358,7 @@ class NpyFile:
         if not header.rows:
             # There is nothing to map, which NumPy takes for an error.
             return np.empty(0, header.dtype)
-        try:
-            mapped: NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise InvalidValueError(
-                f"{self.path} cannot be read as .npy ({error}). Write it again."
-            ) from None
-        return mapped
+        return np.memmap(self.path, header.dtype, "r", data, header.shape)
 
 
 @dataclass(frozen=True)
