@@ -210,8 +210,7 @@ class AsyncCascade:
         except ModelError as error:
             error.partial = tuple(sorted([*done, *error.partial], key=lambda routed: routed.index))
             raise
-        self._count(done)
-        return _joined(sorted(done, key=lambda routed: routed.index), len(self._stages))
+        return self._counted(sorted(done, key=lambda routed: routed.index))
 
     async def stream(
         self, items: Items, *, ordered: bool = True, groups: Names = None
@@ -238,7 +237,7 @@ class AsyncCascade:
         """
         async with aclosing(self._streamed(items, groups).results(ordered=ordered)) as results:
             async for routed in results:
-                self._count([routed])
+                self._counted([routed])
                 yield routed
 
     async def route(self, item: Any, *, group: Any = None) -> Routed:
@@ -267,10 +266,10 @@ class AsyncCascade:
             routed = await self._route(0, item, self._exits.of_item(group), leave_out=False)
         except BaseException as error:
             given_up = int(not isinstance(error, ModelError))
-            nothing = _totals([], len(self._stages))
-            self.statistics.add(*nothing, left_out=1, given_up=given_up)
+            nothing = _joined([], len(self._stages))
+            self.statistics.add(nothing.answered, nothing.seconds, left_out=1, given_up=given_up)
             raise
-        self._count([routed])
+        self._counted([routed])
         return routed
 
     def _streamed(self, items: Items, groups: Names) -> _UnderWay:
@@ -335,9 +334,11 @@ class AsyncCascade:
             )
         return read_item(stage, output, index, self._classes)
 
-    def _count(self, done: Sequence[Routed]) -> None:
-        answered, seconds = _totals(done, len(self._stages))
-        self.statistics.add(answered, seconds, left_out=sum(routed.left_out for routed in done))
+    def _counted(self, done: Sequence[Routed]) -> CascadeResult:
+        """What was routed, after it was counted."""
+        found = _joined(done, len(self._stages))
+        self.statistics.add(found.answered, found.seconds, left_out=len(found.left_out))
+        return found
 
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages, self._exits)})"
@@ -459,24 +460,13 @@ def _plain(reading: SaidByModel) -> Any:
 
 
 def _joined(done: Sequence[Routed], n_models: int) -> CascadeResult:
-    exits = np.array([routed.exit for routed in done], dtype=np.intp)
-    confidences = np.array([routed.confidence for routed in done], dtype=np.float64)
     return CascadeResult(
         _column([routed.prediction for routed in done]),
-        exits,
-        confidences,
-        _totals(done, n_models)[1],
+        np.array([routed.exit for routed in done], dtype=np.intp),
+        np.array([routed.confidence for routed in done], dtype=np.float64),
+        sum((np.array(routed.seconds) for routed in done), np.zeros(n_models)),
         tuple(failure for routed in done for failure in routed.failures),
     )
-
-
-def _totals(done: Sequence[Routed], n_models: int) -> tuple[NDArray[np.int64], Floats]:
-    answered, seconds = np.zeros(n_models, dtype=np.int64), np.zeros(n_models)
-    for routed in done:
-        if not routed.left_out:
-            answered[routed.exit] += 1
-        seconds += routed.seconds
-    return answered, seconds
 
 
 def _column(labels: list[Any]) -> Array:
