@@ -9,7 +9,7 @@ is of the kind that came in, and nothing is guessed from the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from threading import Lock
@@ -416,39 +416,43 @@ class Cascade:
         """
         count, take = _row_access(X)
         limits = self._exits.of_rows(count, groups)
-        result = self._joined(self._route(limits, take), count)
+        result = self._route(limits, take)
         self.statistics.add(result.answered, result.seconds)
         return result
 
-    def _route(
-        self, limits: Floats, take: Take
-    ) -> Iterator[tuple[Stage, Rows, SaidByModel, float]]:
-        """For each model that is called: the rows that exit there, what it said about them, and how
-        long it took. A model is not asked about rows that may not exit there.
+    def _route(self, limits: Floats, take: Take) -> CascadeResult:
+        """The answers of all rows: each model is asked about the rows that may exit there, and
+        those exit whose confidence reaches their limit.
         """
-        left = np.arange(len(limits))
-        earlier: list[tuple[Stage, SaidByModel]] = []
+        count, earlier = len(limits), list[tuple[Stage, SaidByModel]]()
+        exits, confidences = np.empty(count, dtype=np.intp), np.empty(count)
+        left, seconds, answers = np.arange(count), np.zeros(len(self._stages)), []
         for stage in self._stages:
-            may_exit = np.ones(len(left), dtype=bool)
-            if not stage.last:
-                may_exit = limits[left, stage.place] < np.inf
+            limit = np.full(len(left), -np.inf) if stage.last else limits[left, stage.place]
+            may_exit = limit < np.inf
             asked = left[may_exit]
             if not asked.size:
                 continue
             started = perf_counter()
             reading = self._ask(stage, take, asked)
-            seconds = perf_counter() - started
+            seconds[stage.place] = perf_counter() - started
             require_same_classes(earlier, stage, reading)
             earlier.append((stage, reading))
             stands = np.ones(len(asked), dtype=bool)
             if not stage.last:
                 # Both are float64: NumPy compares float16 with a Python float in float16.
-                stands = reading.confidence >= limits[asked, stage.place]
-            answered = SaidByModel(reading.labels[stands], reading.confidence[stands])
-            yield stage, asked[stands], answered, seconds
-            exits = may_exit.copy()
-            exits[may_exit] = stands
-            left = left[~exits]
+                stands = reading.confidence >= limit[may_exit]
+            rows = asked[stands]
+            exits[rows], confidences[rows] = stage.place, reading.confidence[stands]
+            answers.append((rows, reading.labels[stands]))
+            may_exit[may_exit] = stands
+            left = left[~may_exit]
+        unasked = np.dtype(np.intp) if self._classes is None else self._classes.dtype
+        kinds = [labels.dtype for _, labels in answers]
+        predictions = np.empty(count, dtype=np.result_type(*kinds) if kinds else unasked)
+        for rows, labels in answers:
+            predictions[rows] = labels
+        return CascadeResult(predictions, exits, confidences, seconds)
 
     def _ask(self, stage: Stage, take: Take, rows: Rows) -> SaidByModel:
         size = self._batch_size or len(rows)
@@ -473,28 +477,6 @@ class Cascade:
                 f"failed on {len(rows)} rows: {type(error).__name__}: {error}"
             ) from error
         return read_batch(stage, output, rows, self._classes)
-
-    def _joined(
-        self, parts: Iterable[tuple[Stage, Rows, SaidByModel, float]], count: int
-    ) -> CascadeResult:
-        exits, confidences = np.empty(count, dtype=np.intp), np.empty(count)
-        seconds = np.zeros(len(self._stages))
-        answers: list[tuple[Rows, Array]] = []
-        for stage, rows, reading, spent in parts:
-            exits[rows], confidences[rows], seconds[stage.place] = (
-                stage.place,
-                reading.confidence,
-                spent,
-            )
-            answers.append((rows, reading.labels))
-        unasked = np.dtype(np.intp) if self._classes is None else self._classes.dtype
-        predictions = np.empty(
-            count,
-            dtype=np.result_type(*(labels.dtype for _, labels in answers)) if answers else unasked,
-        )
-        for rows, labels in answers:
-            predictions[rows] = labels
-        return CascadeResult(predictions, exits, confidences, seconds)
 
     def __repr__(self) -> str:
         return f"Cascade({shown(self._stages, self._exits)})"
