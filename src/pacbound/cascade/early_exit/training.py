@@ -121,18 +121,12 @@ def train_heads(
     if not isinstance(network, EarlyExitNetwork):
         raise InvalidTypeError.of("network", network, "an EarlyExitNetwork")
     _require_makers(optimizer, schedule)
-    run = _Run(
-        network,
-        batches(loader),
-        whole_number(epochs, "epochs", least=1),
-        optimizer,
-        schedule,
-        progress,
-    )
-    run.exits = list(range(len(network.stages) - (1 if train_slow else 2), -1, -1))
+    exits = list(range(len(network.stages) - (1 if train_slow else 2), -1, -1))
+    rounds, rows = whole_number(epochs, "epochs", least=1), batches(loader)
+    run = _Run(network, rows, rounds, optimizer, schedule, progress, checkpoint, exits)
     _require_separate_heads(network)
     try:
-        run.train(checkpoint)
+        run.train()
     finally:
         network.zero_grad(set_to_none=True)
         network.eval()
@@ -165,26 +159,27 @@ class _Run:
     make_optimizer: MakeOptimizer
     make_schedule: MakeSchedule | None
     progress: Progress | None
-    exits: list[int] = field(default_factory=list)
+    path: str | os.PathLike[str] | None
+    exits: list[int]
     losses: dict[int, list[float]] = field(default_factory=dict)
 
-    def train(self, path: str | os.PathLike[str] | None) -> None:
-        saved = None if path is None else _read(path)
-        if saved is not None:
-            self._restore(saved, path)
+    def train(self) -> None:
+        saved = None
+        if self.path is not None and Path(self.path).exists():
+            saved = _loaded(self.path, self.path)
+            self._restore(saved)
         for m in self.exits:
             if len(self.losses.get(m, [])) == self.epochs:
                 continue
             branch = _Branch(self.network, m, self.make_optimizer, self.make_schedule)
             if saved is not None and saved["exit"] == m:
                 branch.restore(saved["branch"])
-            elif path is not None and not self.losses:
+            elif not self.losses:
                 # What cannot be read back must fail now, not after hours.
-                self._save(path, branch)
+                self._save(branch)
             while len(self.losses.setdefault(m, [])) < self.epochs:
                 self.losses[m].append(branch.epoch(self._watched()))
-                if path is not None:
-                    self._save(path, branch)
+                self._save(branch)
 
     def _watched(self) -> Iterable[Any]:
         """The batches of one epoch, reported to `progress`.
@@ -200,7 +195,9 @@ class _Run:
         if self.progress is not None and not length:
             self.progress((done + 1) / steps)
 
-    def _save(self, path: str | os.PathLike[str], branch: _Branch) -> None:
+    def _save(self, branch: _Branch) -> None:
+        if self.path is None:
+            return
         state = {
             "plan": self._plan(),
             "exit": branch.m,
@@ -209,20 +206,20 @@ class _Run:
             "branch": branch.state(),
             "random": {name: get() for name, (get, _) in _generators(self.loader).items()},
         }
-        _write(path, state)
+        _write(self.path, state)
 
-    def _restore(self, saved: dict[str, Any], path: str | os.PathLike[str] | None) -> None:
+    def _restore(self, saved: dict[str, Any]) -> None:
         plan = self._plan()
         if saved["plan"] != plan:
             raise InvalidValueError(
-                f"{path} is the checkpoint of another training: it has {saved['plan']}, this one "
-                f"{plan}. Name another file."
+                f"{self.path} is the checkpoint of another training: it has {saved['plan']}, this "
+                f"one {plan}. Name another file."
             )
         try:
             self.network.load_state_dict(saved["network"])
         except RuntimeError as error:
             raise InvalidValueError(
-                f"{path} is the checkpoint of another network: {error}"
+                f"{self.path} is the checkpoint of another network: {error}"
             ) from error
         for name, (_, restore) in _generators(self.loader).items():
             if name in saved["random"]:
@@ -352,11 +349,6 @@ def _write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     _loaded(data, path)
     with atomic_file(path) as file:
         file.write(data.getbuffer())
-
-
-def _read(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The state in `path`, or None if there is no such file yet."""
-    return _loaded(path, path) if Path(path).exists() else None
 
 
 def _loaded(
