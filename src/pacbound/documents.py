@@ -329,18 +329,6 @@ class Reader:
             raise CertificateError(f"{self.place(key)} is {value}: expected at least 1.")
         return value
 
-    def table(self, key: str) -> list[list[int]]:
-        """A list of lists of integers, all of one length."""
-        rows = [
-            Reader({"row": row}, f"{self.place(key)}[{i}]").integers("row")
-            for i, row in enumerate(self._list(key))
-        ]
-        if not rows or len({len(row) for row in rows}) != 1:
-            raise CertificateError(
-                f"{self.place(key)} is not a table: expected lists of one length."
-            )
-        return rows
-
     def probability(self, key: str) -> float:
         """A number strictly between 0 and 1."""
         value = self.number(key)

@@ -9,14 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.atomic_files import is_standard_output
 from pacbound.claims.applying import AppliedRows
-from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.delivery import progress_bar, verified_or_complain
-from pacbound.cli.exit_codes import VERIFICATION_FAILED, ending_well
+from pacbound.claims.certificate import Certificate
+from pacbound.cli.delivery import progress_bar, say, verified_certificate
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
 from pacbound.cli.rows import PipedRows, named_columns, require_roles
-from pacbound.cli.streams import json_line
 from pacbound.tally.row_rules import EXIT
 
 
@@ -63,18 +61,14 @@ def apply(
     answered by the slow model. Name columns with --column if they are not named as in the
     certificate.
     """
-    loaded = load_certificate(certificate)
-    if not verified_or_complain(loaded, certificate, "applied"):
-        return VERIFICATION_FAILED
+    loaded = verified_certificate(certificate, "applied")
     columns = _columns(loaded, named_columns(column))
     (file,) = rows.tables([file])
     with progress_bar("applying") as progress:
         applied = loaded.apply_to_file(
             file, output, **columns, strict=strict, progress=progress, **rows.options()
         )
-    report = json_line(_told(applied, output)) if as_json else _in_words(applied, output)
-    # What is said must not be among the rows.
-    typer.echo(report, err=is_standard_output(output))
+    say(_in_words(applied, output), _told(applied, output), as_json=as_json, rows_to=output)
     return 0
 
 

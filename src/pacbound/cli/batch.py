@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from pacbound.atomic_files import is_standard_output, refuse_overwriting
@@ -16,11 +15,10 @@ from pacbound.cascade.batch import BatchStep, OpenBatch, limits_of
 from pacbound.cascade.records import records_of_files
 from pacbound.cascade.rows import Fill, ReadingOptions, rows_asked_for
 from pacbound.claims.provenance import SCALE
-from pacbound.cli.delivery import AboutOption, about_of, progress_bar
+from pacbound.cli.delivery import AboutOption, about_of, progress_bar, say
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, option
 from pacbound.cli.rows import PIPED, FilesArgument, RowChoices
-from pacbound.cli.streams import json_line
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, located, require_columns
 from pacbound.sources.notation import Notation
@@ -170,13 +168,8 @@ def batch(
         if goes_to is not None:
             step.certificate.save(goes_to)
     found = {"ask": ask, "output": output, "certificate": goes_to}
-    said = (
-        json_line(_for_programs(step, answered, empty, found))
-        if as_json
-        else _in_words(step, answered, empty, found, total)
-    )
-    # What is said must not be among the rows.
-    typer.echo(said, err=output is not None and is_standard_output(output))
+    words = _in_words(step, answered, empty, found, total)
+    say(words, _for_programs(step, answered, empty, found), as_json=as_json, rows_to=output)
     return 0
 
 

@@ -25,6 +25,7 @@ from pacbound.cli.delivery import (
     about_of,
     deliver,
     progress_bar,
+    say,
 )
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lent_seeds import seed_for
@@ -42,7 +43,6 @@ from pacbound.cli.rows import (
     files_argument,
     with_options,
 )
-from pacbound.cli.streams import print_json
 from pacbound.cli.to_label import ask_for_labels, label_options, require_askable, with_labels
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.forms import REQUIRED, Ask
@@ -134,17 +134,16 @@ def tallying(kind: str) -> Callable[..., Any]:
         with progress_bar("counting") as progress:
             total = Tally.count(question, data=tables, among=among, progress=progress, **passed)
         total.save(output)
-        if given["as_json"]:
-            told = {"kind": total.kind, "rows": total.rows, "outcomes": total.totals}
-            drawn = {} if total.seed is None else {"seed": total.seed}
-            print_json({"tally": str(output), **told, **drawn})
-        else:
-            if total.seed is not None:
-                typer.echo(f"Seed {total.seed}: pass --seed {total.seed} to all other parts.")
-            typer.echo(
-                f"{total}\nWritten to {output}. Add it to others and certify: pacbound certify "
-                f"{kind} {output} …"
-            )
+        told = {"kind": total.kind, "rows": total.rows, "outcomes": total.totals}
+        drawn, words = {}, ""
+        if total.seed is not None:
+            drawn = {"seed": total.seed}
+            words = f"Seed {total.seed}: pass --seed {total.seed} to all other parts.\n"
+        words += (
+            f"{total}\nWritten to {output}. Add it to others and certify: pacbound certify {kind} "
+            f"{output} …"
+        )
+        say(words, {"tally": str(output), **told, **drawn}, as_json=given["as_json"])
         return 0
 
     return _command(

@@ -4,18 +4,18 @@ result for programs; and on a terminal a progress bar.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pacbound.atomic_files import atomic_file
-from pacbound.claims.certificate import Certificate
-from pacbound.cli.exit_codes import REFUSED, complain, decided
+from pacbound.atomic_files import atomic_file, is_standard_output
+from pacbound.claims.certificate import Certificate, load_certificate
+from pacbound.cli.exit_codes import REFUSED, VERIFICATION_FAILED, complain, decided
 from pacbound.cli.options import RESULT, Reads, Writes, option
-from pacbound.cli.streams import print_json
+from pacbound.cli.streams import json_line
 from pacbound.errors import InvalidValueError
 from pacbound.sources.batches import Progress
 
@@ -80,26 +80,37 @@ def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> 
     if silent is not None:
         raise InvalidValueError(silent)
     code = decided(0 if certificate.certified else REFUSED)
+    words = certificate.summary()
     if output is not None:
         certificate.save(output)
-    if as_json:
-        print_json({"certificate": text_of(output), **certificate.to_dict()})
-        return code
-    typer.echo(certificate.summary())
-    if output is not None:
-        typer.echo(
-            f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
+        words += (
+            f"\n\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
             f"pacbound verify {output}"
         )
+    say(words, {"certificate": text_of(output), **certificate.to_dict()}, as_json=as_json)
     return code
 
 
-def verified_or_complain(certificate: Certificate, path: Path, done: str) -> bool:
-    """Whether a certificate follows from its counts; if not, complains that it is not `done`."""
+def say(
+    words: str, result: Mapping[str, Any], *, as_json: bool, rows_to: str | None = None
+) -> None:
+    """Print a result for people, or on one line for programs. It must not be among the rows, where
+    these go to standard output.
+    """
+    among = rows_to is not None and is_standard_output(rows_to)
+    typer.echo(json_line(result) if as_json else words, err=among)
+
+
+def verified_certificate(path: Path, done: str) -> Certificate:
+    """The certificate in a file; if it does not follow from its counts the command ends, and says
+    that it is not `done`.
+    """
+    certificate = load_certificate(path)
     verification = certificate.verify()
     if not verification:
         complain(f"{path} is {verification}\nIt is not {done}.")
-    return bool(verification)
+        raise typer.Exit(VERIFICATION_FAILED)
+    return certificate
 
 
 def text_of(path: Path | None) -> str | None:
@@ -147,10 +158,13 @@ def require_drawable(figure: Path | None) -> None:
         )
 
 
-def draw(shown: Any, figure: Path) -> None:
-    """Draw what has a figure into a file."""
+def draw(shown: Any, figure: Path | None) -> str:
+    """Draw what has a figure into a file, if one is named; and a line that says so."""
+    if figure is None:
+        return ""
     from pacbound.report import plot  # noqa: PLC0415 - nothing else here needs it
 
     canvas = plot(shown)
     with atomic_file(figure) as file:
         canvas.savefig(file, dpi=150, format=figure.suffix[1:].lower())
+    return f"\nDrawn into {figure}."

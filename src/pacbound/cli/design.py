@@ -13,17 +13,17 @@ import typer
 from pacbound.cascade.cost import certified_cost
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.claims.cascade import CLAIM, CascadeCertificate
-from pacbound.claims.certificate import load_certificate
 from pacbound.cli.delivery import (
     AboutOption,
     OutputOption,
     about_of,
     deliver,
     progress_bar,
+    say,
     text_of,
-    verified_or_complain,
+    verified_certificate,
 )
-from pacbound.cli.exit_codes import REFUSED, VERIFICATION_FAILED, decided, ending_well
+from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.lent_seeds import seed_for
 from pacbound.cli.options import ROWS, JsonOption, Reads, names, numbers, option
 from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, PipedRows, RowChoices
@@ -181,11 +181,9 @@ def cost(
     Fresh rows had no part in the certificate. Ask once: the better of two bounds has two chances to
     be wrong.
     """
-    loaded = load_certificate(certificate)
+    loaded = verified_certificate(certificate, "used")
     if not isinstance(loaded, CascadeCertificate):
         raise InvalidValueError(f"A {loaded.kind} certificate has no costs: pass one of a cascade.")
-    if not verified_or_complain(loaded, certificate, "used"):
-        return VERIFICATION_FAILED
     columns = confidence or loaded.provenance.columns.get("confidence", "confidence")
     if not files:
         raise InvalidTypeError(
@@ -196,8 +194,5 @@ def cost(
     with progress_bar("reading") as progress:
         options: Any = {**rows.options(), "data": rows.tables(files), "progress": progress}
         bound = certified_cost(loaded, names(columns), delta=delta, **options)
-    if as_json:
-        print_json({"certificate": str(certificate), **vars(bound)})
-    else:
-        typer.echo(str(bound))
+    say(str(bound), {"certificate": str(certificate), **vars(bound)}, as_json=as_json)
     return 0

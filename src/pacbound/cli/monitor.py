@@ -15,7 +15,7 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
+from pacbound.cli.delivery import draw, progress_bar, require_drawable, say, text_of
 from pacbound.cli.exit_codes import ALARM, decided, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
 from pacbound.cli.rows import (
@@ -27,7 +27,6 @@ from pacbound.cli.rows import (
     named_columns,
     readable_roles,
 )
-from pacbound.cli.streams import print_json
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.file_locks import locked
@@ -129,12 +128,8 @@ def monitor(
         code = decided(ALARM if found else 0)
         if STANDARD_INPUT not in files:
             save()
-    if figure is not None:
-        draw(watching, figure)
-    if as_json:
-        print_json(_document(watching, found, state))
-    else:
-        typer.echo(watching.summary())
+    draw(watching, figure)
+    say(watching.summary(), _document(watching, found, state), as_json=as_json)
     return code
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from pacbound.claims import CLAIMS, claim_of, claims_of
-from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
+from pacbound.cli.delivery import draw, progress_bar, require_drawable, say, text_of
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.options import (
     ColumnOption,
@@ -32,10 +32,9 @@ from pacbound.cli.rows import (
     require_roles,
     several_of,
 )
-from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import REQUIRED
-from pacbound.planning import PilotPlan, plan_from_pilot
+from pacbound.planning import plan_from_pilot
 from pacbound.stats.looks import planned_looks
 from pacbound.stats.planning import trials_needed
 from pacbound.tally import Tally
@@ -61,15 +60,14 @@ def rate(
     in truth.
     """
     first, always = trials_needed(target, expected, delta=delta, power=power)
-    if as_json:
-        asked = {"target": target, "expected": expected, "delta": delta, "power": power}
-        print_json({**asked, "first": first, "always": always})
-    else:
-        typer.echo(
-            f"{first:,} labels certify a rate of at most {target:g} (delta = {delta:g}) with "
-            f"probability {power:g} if the true rate is {expected:g}.\nFrom {always:,} labels on, "
-            "every number does. Fix the number before you look at the rows."
-        )
+    asked = {"target": target, "expected": expected, "delta": delta, "power": power}
+    say(
+        f"{first:,} labels certify a rate of at most {target:g} (delta = {delta:g}) with "
+        f"probability {power:g} if the true rate is {expected:g}.\nFrom {always:,} labels on, "
+        "every number does. Fix the number before you look at the rows.",
+        {**asked, "first": first, "always": always},
+        as_json=as_json,
+    )
     return 0
 
 
@@ -92,39 +90,36 @@ def looks(
     require_drawable(figure)
     planned = planned_looks(xi, delta=delta, looks=whole_numbers(looks, "--looks"))
     truth = planned.xi / 2.0 if expected is None else expected
+    drawn = ""
     if figure is not None:
         from pacbound.report.plotting import errors_by_look  # noqa: PLC0415
 
-        draw(errors_by_look(planned, truth), figure)
-    if as_json:
-        print_json(
-            {
-                "figure": text_of(figure),
-                "xi": planned.xi,
-                "delta": planned.delta,
-                "looks": list(planned.looks),
-                "levels": list(planned.levels),
-                "largest_errors": list(planned.largest_errors),
-                "spent": planned.spent,
-                "expected": truth,
-                "expected_labels": planned.expected_labels(truth),
-                "passing": list(planned.passing(truth)),
-            }
-        )
-        return 0
-    typer.echo(
+        drawn = draw(errors_by_look(planned, truth), figure)
+    passing = planned.passing(truth)
+    lines = [
         f"Looks that certify a rate of at most {planned.xi:g}, all together at delta = {delta:g} "
-        f"({planned.spent:.4g} is spent).\n\n{'labels':>12}{'errors':>10}"
-    )
-    for trials, most in zip(planned.looks, planned.largest_errors, strict=True):
-        typer.echo(f"{trials:>12,}{f'<= {most}' if most >= 0 else 'none do':>10}")
-    typer.echo(
+        f"({planned.spent:.4g} is spent).\n\n{'labels':>12}{'errors':>10}",
+        *(
+            f"{trials:>12,}{f'<= {most}' if most >= 0 else 'none do':>10}"
+            for trials, most in zip(planned.looks, planned.largest_errors, strict=True)
+        ),
         f"\nIf the true rate is {truth:g}, {planned.expected_labels(truth):,.0f} labels are looked "
-        f"at on average, and some look passes with probability {sum(planned.passing(truth)):.3f}.\n"
-        "Fix the looks before you look at the rows. They may be skipped, never added."
-    )
-    if figure is not None:
-        typer.echo(f"Drawn into {figure}.")
+        f"at on average, and some look passes with probability {sum(passing):.3f}.\n"
+        f"Fix the looks before you look at the rows. They may be skipped, never added.{drawn}",
+    ]
+    found = {
+        "figure": text_of(figure),
+        "xi": planned.xi,
+        "delta": planned.delta,
+        "looks": list(planned.looks),
+        "levels": list(planned.levels),
+        "largest_errors": list(planned.largest_errors),
+        "spent": planned.spent,
+        "expected": truth,
+        "expected_labels": planned.expected_labels(truth),
+        "passing": list(passing),
+    }
+    say("\n".join(lines), found, as_json=as_json)
     return 0
 
 
@@ -206,7 +201,10 @@ def pilot(
             rng=np.random.default_rng(seed),
             progress=progress,
         )
-    return _print_pilot(found, figure, as_json=as_json)
+    code = decided(REFUSED if found.needed is None and found.aims else 0)
+    words = f"{found.summary()}{draw(found, figure)}"
+    say(words, {"figure": text_of(figure), **found.to_dict()}, as_json=as_json)
+    return code
 
 
 def _drawn_among(question: Any, planned: str | None) -> Any:
@@ -258,16 +256,3 @@ def _fitting(named: Mapping[str, str]) -> Iterator[tuple[Any, Any]]:
             enough = needed or (named and named.keys() <= question.roles.keys())
             if enough and needed <= named.keys() and lists <= several_of(question):
                 yield claim, question
-
-
-def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
-    code = decided(REFUSED if found.needed is None and found.aims else 0)
-    if figure is not None:
-        draw(found, figure)
-    if as_json:
-        print_json({"figure": text_of(figure), **found.to_dict()})
-    else:
-        typer.echo(found.summary())
-        if figure is not None:
-            typer.echo(f"Drawn into {figure}.")
-    return code
