@@ -1436,7 +1436,7 @@ def check_walk(claim: Part, report: Report) -> None:
         fits = all(len(ends) == 2 for ends in stored)
         require(fits, table.at("claimed"), "are not ranges")
         if by_bets:
-            held = Held.of_grades(claim, table.part("counts"), TOP, 64)
+            held = Held.of_grades(claim, table.part("counts"), TOP, 256)
             require(bool(held.cells), table.at("counts"), "are of no rows")
             answered, found = sum(held.sums), _claimed_by_bets(held, rate, delta, stored)
         else:

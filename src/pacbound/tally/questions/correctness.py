@@ -248,6 +248,6 @@ ABSTENTION = Correctness(
     outcomes=CALIBRATION.outcomes,
     labelled_by=CALIBRATION.labelled_by,
     tosses=True,
-    levels=64,
+    levels=256,
     scopes=("top", "groups"),
 )
