@@ -86,10 +86,9 @@ class Fields:
 
 @dataclass(frozen=True)
 class Tables(Form):
-    """A list of at least `least` objects, each with the same fields: one for each group or look."""
+    """A list of objects, each with the same fields: one for each group or look."""
 
     fields: Fields
-    least: int = 1
 
     def read(self, part: Reader, key: str) -> list[dict[str, Any]]:
         """The values of each table."""
@@ -123,11 +122,9 @@ class Record(Form):
 
 @dataclass(frozen=True)
 class Histogram(Form):
-    """Cells that rise from `lowest` to `top`, and how many rows of each have each outcome."""
+    """Cells that rise, and how many rows of each have each outcome."""
 
     outcomes: tuple[str, ...]
-    top: int
-    lowest: int = 0
 
     def read(self, part: Reader, key: str) -> dict[str, Integers]:
         """The columns by name; `cells` first."""
@@ -151,11 +148,10 @@ def with_losses(counts: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LevelCounts(Form):
-    """Cells that rise up to `top`, and how many rows of each have a grade on each level, the worst
-    first. A document lists the cells and the grades that rows have, and how many have them.
+    """Cells that rise, and how many rows of each have a grade on each level, the worst first. A
+    document lists the cells and the grades that rows have, and how many have them.
     """
 
-    top: int
     made: Callable[[dict[str, Any]], dict[str, Any]] = with_losses
 
     def read(self, part: Reader, key: str) -> dict[str, Any]:

@@ -245,14 +245,8 @@ class Numbers(Form):
         return tuple(part.numbers(key))
 
 
-@dataclass(frozen=True)
 class Threshold(Form):
-    """A number from 0 to 1, a multiple of 1/`top` where it is on a grid, or one of the infinite
-    ones that may stand there.
-    """
-
-    top: int | None = None
-    infinite: tuple[str, ...] = ("+inf", "-inf")
+    """A number from 0 to 1, or an infinite one."""
 
     def read(self, part: Reader, key: str) -> float:
         """The number."""

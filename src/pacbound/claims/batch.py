@@ -183,14 +183,13 @@ _LOOKS = Tables(
             Field("disagreements", Places(), counted=True, optional=True),
         )
     ),
-    least=0,
 )
 _TIES = Record(
     Fields(
         (
             Field("stop", Whole()),
             Field("sampled_before", Whole()),
-            Field("threshold", Threshold(infinite=("+inf",))),
+            Field("threshold", Threshold()),
         )
     )
 )

@@ -248,8 +248,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document."""
         graded = procedure.name == GRADED_MEANS
-        plain = Histogram(CALIBRATION.outcomes, MOST_CELLS)
-        counts = LevelCounts(MOST_CELLS) if graded else plain
+        counts = LevelCounts() if graded else Histogram(CALIBRATION.outcomes)
         return Fields(
             (
                 *head(self, procedure, [ask for ask in self.asks if ask.name in _KEPT]),

@@ -71,8 +71,8 @@ class ForksClaim(ThresholdClaim[ShieldCertificate]):
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
         """How many rollouts have each highest danger, and how many turn above each cell."""
-        turns = Histogram(tuple(TURNS), TOP, question.lowest_cell)
-        return (*super().counted_fields(question), Field("turns", turns, counted=True))
+        turns = Field("turns", Histogram(tuple(TURNS)), counted=True)
+        return (*super().counted_fields(question), turns)
 
     def counted_table(self, counts: Values) -> dict[str, Any]:
         """The rollouts, and their turns."""

@@ -63,7 +63,6 @@ from pacbound.tally.questions.replacement import (
     EQUAL,
     LOST,
     MAY_LOSE,
-    MOST_CANDIDATES,
     ONLY_NEW,
     ONLY_OLD,
     OPEN,
@@ -341,8 +340,7 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document."""
         graded = procedure.name == GRADED_NAME
-        plain = Histogram(OUTCOMES, MOST_CANDIDATES - 1)
-        counts = LevelCounts(MOST_CANDIDATES - 1, with_outcomes) if graded else plain
+        counts = LevelCounts(with_outcomes) if graded else Histogram(OUTCOMES)
         return Fields(
             (
                 *head(self, procedure, self.asks),

@@ -1,6 +1,4 @@
-"""Documents with one table for each group, or one for all rows: the fields that they share, and
-what must agree in them.
-"""
+"""Documents with one table for each group, or one for all rows: the fields that they share."""
 
 from __future__ import annotations
 

@@ -52,7 +52,6 @@ from pacbound.figures.thresholds import rate_by_coverage, share_by_threshold
 from pacbound.forms import REQUIRED, Ask, Form, Threshold, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention, graded_abstention
-from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, Value, in_unit, share
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
@@ -107,7 +106,7 @@ class CellRanges(Form):
         return tuple((low, high) for low, high in part.raw(key))
 
 
-_GRADES = (Field("counts", LevelCounts(TOP), counted=True),)
+_GRADES = (Field("counts", LevelCounts(), counted=True),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +230,7 @@ class ThresholdClaim(Claim[C]):
                 *([replace(GRADED, left_out=False)] if graded else []),
                 tables_field(
                     *(_GRADES if graded else self.counted_fields(question)),
-                    Field("threshold", Threshold(question.grid.n_cells - 1)),
+                    Field("threshold", Threshold()),
                     Field("claimed", CellRanges()) if reached else Field("allowed", Whole(-1)),
                 ),
             ),
@@ -239,9 +238,7 @@ class ThresholdClaim(Claim[C]):
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
         """What a table holds of the data."""
-        top = question.grid.n_cells - 1 if self.scored else question.lowest_cell
-        form = Histogram(question.outcomes_of_a_row, top, question.lowest_cell)
-        return (Field("counts", form, counted=True),)
+        return (Field("counts", Histogram(question.outcomes_of_a_row), counted=True),)
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """A histogram for each group, and what was asked for."""
