@@ -82,7 +82,7 @@ def _ended(rows: BatchProblem, key: str) -> tuple[Any, list[list[int]], dict[int
         told |= dict(zip(step.ask.tolist(), rows.ask(step.ask), strict=True))
 
 
-@pytest.mark.parametrize("seed", standing_for(range(250), range(0, 250, 12), rest="slow"))
+@pytest.mark.parametrize("seed", standing_for(range(250), range(0, 250, 12), rest="long"))
 def test_random_batches_ask_and_answer_as_sessions_did(seed: int) -> None:
     rows, recorded = batch_problem(seed), Path(__file__).with_name("batches.json")
     step, rounds, _ = _ended(rows, key_of(seed))

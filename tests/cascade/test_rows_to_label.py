@@ -86,7 +86,7 @@ def _looks(rows: Problem) -> Any:
         yield known.copy(), found.tolist(), list(declined)
 
 
-@pytest.mark.parametrize("seed", standing_for(range(60), range(0, 60, 7), rest="slow"))
+@pytest.mark.parametrize("seed", standing_for(range(60), range(0, 60, 7), rest="long"))
 def test_random_cascades_ask_for_the_rows_that_sessions_asked_for(seed: int) -> None:
     """Two to four models, ties, costs, doubts, grades told in part, rows that nobody can tell."""
     rows = problem(seed)
@@ -98,7 +98,7 @@ def test_random_cascades_ask_for_the_rows_that_sessions_asked_for(seed: int) -> 
     assert _certified(rows, known).thresholds.tolist() == expected
 
 
-@pytest.mark.parametrize("seed", standing_for(range(60), range(1, 60, 12), rest="slow"))
+@pytest.mark.parametrize("seed", standing_for(range(60), range(1, 60, 12), rest="long"))
 def test_each_look_may_follow_those_before_it_and_no_other(seed: int) -> None:
     rows = problem(seed)
     looks = [_certified(rows, np.full(rows.truth.shape, np.nan))]

@@ -158,6 +158,7 @@ def test_a_planned_sample_reaches_its_power(wanted: float) -> None:
     assert plan.needed.labels == pytest.approx(0.06 * n, rel=0.1)
 
 
+@pytest.mark.long
 def test_half_of_the_plans_from_pilots_reach_their_power_and_their_ranges_hold_what_it_takes() -> (
     None
 ):

@@ -45,7 +45,7 @@ def test_every_question_that_has_a_measure_is_tested() -> None:
     assert set(KINDS) == planned == {*QUESTIONS, *planned} - {"sets", "pass-rate", "forks"}
 
 
-@pytest.mark.parametrize("kind", standing_for(KINDS, ["cascade", "recall"], rest="slow"))
+@pytest.mark.parametrize("kind", standing_for(KINDS, ["cascade", "recall"], rest="long"))
 def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
     """The pilot is one of many, so its plan is compared with the truth on average over ten."""
     pilot = KINDS[kind]

@@ -65,7 +65,7 @@ EXACT = ("exact", 0.15, 0.3)
 CASES = [EXACT, ("pair", 0.2, 0.4), ("exact", 0.0, 0.95)]
 
 
-@pytest.mark.parametrize(("bound", "xi", "delta"), standing_for(CASES, [EXACT], rest="slow"))
+@pytest.mark.parametrize(("bound", "xi", "delta"), standing_for(CASES, [EXACT], rest="long"))
 def test_whatever_passes_with_some_labels_passes_with_all_and_the_stop_rule_is_exact(
     bound: PairedBound, xi: float, delta: float
 ) -> None:
@@ -134,7 +134,7 @@ PATHS = [("exact", 0.05, 0.9, 40), PAIR]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("bound", "xi", "delta", "agreeing"), standing_for(PATHS, [PAIR], rest="slow")
+    ("bound", "xi", "delta", "agreeing"), standing_for(PATHS, [PAIR], rest="long")
 )
 def test_every_path_ends_before_its_end_with_all_labels_and_the_stop_rule_is_exact(
     bound: PairedBound, xi: float, delta: float, agreeing: int

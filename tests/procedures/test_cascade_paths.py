@@ -208,7 +208,7 @@ def literal_decision(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
+@pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="long"))
 def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: PairedBound) -> None:
     rng, found, chosen = np.random.default_rng(21), set(), set()
     for case in range(20):

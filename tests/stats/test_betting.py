@@ -85,7 +85,7 @@ def test_over_all_sequences_running_sums_grow_by_one_a_label(xi: float) -> None:
     assert (chances @ paths > labels * (1 - 1e-9)).all()
 
 
-@pytest.mark.parametrize("delta", standing_for([0.5, 0.2, 0.05], [0.2], rest="slow"))
+@pytest.mark.parametrize("delta", standing_for([0.5, 0.2, 0.05], [0.2], rest="long"))
 @pytest.mark.parametrize("block", [2, 5])
 def test_over_all_sequences_the_alarm_rings_with_probability_at_most_delta(
     delta: float, block: int

@@ -126,7 +126,7 @@ def test_oracle_cases_are_at_least_two_thousand() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", standing_for(DELTAS, [0.05, 1e-6], rest="slow"))
+@pytest.mark.parametrize("delta", standing_for(DELTAS, [0.05, 1e-6], rest="long"))
 def test_no_bound_is_optimistic_or_loose(oracle: Any, delta: float) -> None:
     for k, n in pairs():
         check_upper(oracle, k, n, delta)
@@ -135,7 +135,7 @@ def test_no_bound_is_optimistic_or_loose(oracle: Any, delta: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.5, 0.01, 1e-6, 1e-100, 1e-150, 1e-300])
-@pytest.mark.parametrize(("k", "n"), standing_for(HUGE, HUGE[:3], rest="slow"))
+@pytest.mark.parametrize(("k", "n"), standing_for(HUGE, HUGE[:3], rest="long"))
 def test_no_bound_from_many_successes_is_optimistic_or_loose(
     oracle: Any, k: int, n: int, delta: float
 ) -> None:

@@ -39,7 +39,7 @@ def test_known_plans_are_reproduced(
 
 
 @pytest.mark.parametrize(
-    "target", standing_for([0.2, 0.3, 0.5, 0.8, 0.95], [0.3, 0.95], rest="slow")
+    "target", standing_for([0.2, 0.3, 0.5, 0.8, 0.95], [0.3, 0.95], rest="long")
 )
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.6])
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_both_verifiers_find_the_same_cells_of_larger_regions(seed: int) -> None
     standing_for(
         list(itertools.product((1, 4, 7, 20, 50, 100, 300), RATES[1:], (0.25, 0.05, 1e-3))),
         [(7, 0.3, 0.25), (50, 0.01, 0.05), (100, 0.05, 0.05)],
-        rest="slow",
+        rest="long",
     ),
 )
 def test_the_size_is_at_most_delta_by_corners_and_by_a_fine_grid(
@@ -98,7 +98,7 @@ def test_no_law_that_loses_xi_passes_with_more_than_delta(n: int, xi: float) -> 
         assert size_by_enumeration(n, xi, seeded_test(b, c, n, xi=xi, delta=delta)) <= delta
 
 
-@pytest.mark.parametrize("delta", [0.7, *standing_for(DELTAS, [0.05, 0.25], rest="slow")])
+@pytest.mark.parametrize("delta", [0.7, *standing_for(DELTAS, [0.05, 0.25], rest="long")])
 def test_what_certifies_at_xi_0_certifies_at_every_larger_xi(delta: float) -> None:
     """All tables of small samples; fewer losses or more gains keep them in."""
     for n in range(1, 41):
@@ -115,7 +115,7 @@ def test_what_certifies_at_xi_0_certifies_at_every_larger_xi(delta: float) -> No
 
 @pytest.mark.parametrize(
     ("n", "xi"),
-    [(2_500, 0.03), (3_000, 5e-4), pytest.param(60_000, 1e-3, marks=pytest.mark.slow)],
+    [(2_500, 0.03), (3_000, 5e-4), pytest.param(60_000, 1e-3, marks=pytest.mark.long)],
 )
 def test_mcnemars_region_is_inside_that_of_many_outcomes_which_both_verifiers_know(
     n: int, xi: float

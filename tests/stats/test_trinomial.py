@@ -280,7 +280,7 @@ def test_too_few_outcomes_certify_nothing(n: int, xi: float, delta: float) -> No
 @pytest.mark.parametrize("bound", ["exact", "pair"])
 @pytest.mark.parametrize("delta", [0.9, 0.5, 0.1, 0.05, 1e-3, 1e-6, 1e-12, 1e-100])
 @pytest.mark.parametrize(
-    "xi", standing_for([0.999, 0.9, 0.5, 0.3, 0.1, 0.05, 0.02], [0.999, 0.9, 0.3], rest="slow")
+    "xi", standing_for([0.999, 0.9, 0.5, 0.3, 0.1, 0.05, 0.02], [0.999, 0.9, 0.3], rest="long")
 )
 def test_labels_needed_is_the_first_sample_size_that_can_certify_anything(
     xi: float, delta: float, bound: PairedBound
