@@ -71,8 +71,15 @@ def about_of(pairs: Sequence[str] | None) -> dict[str, str | Path]:
     return told
 
 
-def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> int:
-    """Save and print `certificate`; the exit code says whether it is certified or refused.
+def deliver(
+    certificate: Certificate,
+    output: Path | None,
+    *,
+    as_json: bool,
+    beside: Mapping[str, Any] | None = None,
+) -> int:
+    """Save and print `certificate`, for programs with what stands `beside` it; the exit code says
+    whether it is certified or refused.
 
     A share of no rows at all is bad data, as a table without rows is.
     """
@@ -87,7 +94,8 @@ def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> 
             f"\n\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
             f"pacbound verify {output}"
         )
-    say(words, {"certificate": text_of(output), **certificate.to_dict()}, as_json=as_json)
+    result = {"certificate": text_of(output), **(beside or {}), **certificate.to_dict()}
+    say(words, result, as_json=as_json)
     return code
 
 

@@ -20,14 +20,12 @@ from pacbound.cli.delivery import (
     deliver,
     progress_bar,
     say,
-    text_of,
     verified_certificate,
 )
-from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lent_seeds import seed_for
 from pacbound.cli.options import ROWS, JsonOption, Reads, names, numbers, option
 from pacbound.cli.rows import GRADED, PIPED, RELATED, FilesArgument, PipedRows, RowChoices
-from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -106,10 +104,24 @@ def design(
             **rows.options(),
         )
     columns = names(prediction or quality or "")
-    if as_json:
-        return _deliver_json(found, columns, output)
-    _print_tried(found, columns)
-    return deliver(found.certificate, output, as_json=False)
+    if not as_json:
+        _print_tried(found, columns)
+    tried: list[Json] = [
+        {
+            "models": [columns[m] for m in each.models],
+            "cost": encode_float(each.cost),
+            "loss": encode_float(each.loss),
+        }
+        for each in found.tried
+    ]
+    beside = {
+        "models": list(found.names or ()),
+        "places": list(found.models),
+        "saved": found.saved,
+        "searched": found.searched,
+        "tried": tried,
+    }
+    return deliver(found.certificate, output, as_json=as_json, beside=beside)
 
 
 def _print_tried(found: CascadeDesign, columns: list[str]) -> None:
@@ -130,32 +142,6 @@ def _print_tried(found: CascadeDesign, columns: list[str]) -> None:
 
 def _chain(columns: Iterable[str]) -> str:
     return " > ".join(map(printable, columns))
-
-
-def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None) -> int:
-    code = decided(0 if found.certificate.certified else REFUSED)
-    if output is not None:
-        found.certificate.save(output)
-    tried: list[Json] = [
-        {
-            "models": [columns[m] for m in each.models],
-            "cost": encode_float(each.cost),
-            "loss": encode_float(each.loss),
-        }
-        for each in found.tried
-    ]
-    print_json(
-        {
-            "certificate": text_of(output),
-            "models": list(found.names or ()),
-            "places": list(found.models),
-            "saved": found.saved,
-            "searched": found.searched,
-            "tried": tried,
-            **found.certificate.to_dict(),
-        }
-    )
-    return code
 
 
 @ending_well

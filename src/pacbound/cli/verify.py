@@ -143,7 +143,12 @@ def _verified(
     verification = certificate.verify(patient=patient)
     closed = gates.closed(certificate) if verification else []
     found = recount.of(certificate) if recount is not None and verification else None
-    passed = bool(verification) and not closed and (found is None or found.same)
+    wrong = [f"verified, but not let through: {line}" for line in closed]
+    if not verification:
+        wrong = [str(verification)]
+    if found is not None and not found.same:
+        listed = "\n".join(f"  {line}" for line in found.lines)
+        wrong.append(f"verified, but the data have other counts\n{listed}")
     if as_json:
         beside: dict[str, Json] = {} if not closed else {"not_let_through": closed}
         if found is not None:
@@ -153,23 +158,18 @@ def _verified(
                 "same_columns": found.same_columns,
                 "differences": found.lines,
             }
-        told = for_programs(certificate, verification, passed=passed)
+        told = for_programs(certificate, verification, passed=not wrong)
         print_json({"certificate": str(path), **told, **beside})
-    elif passed:
+    elif not wrong:
         verdict = "certified" if certificate.certified else "refused"
         data = "" if found is None else f"; {found}"
         typer.echo(
             f"{path}: verified ({certificate.kind}, {verdict}, counts "
             f"{certificate.counts_digest}){data}"
         )
-    if not verification:
-        complain(f"{path}: {verification}")
-    for line in closed:
-        complain(f"{path}: verified, but not let through: {line}")
-    if found is not None and not found.same:
-        listed = "\n".join(f"  {line}" for line in found.lines)
-        complain(f"{path}: verified, but the data have other counts\n{listed}")
-    if not passed:
+    for line in wrong:
+        complain(f"{path}: {line}")
+    if wrong:
         return VERIFICATION_FAILED
     return 0 if certificate.certified else REFUSED
 
