@@ -229,12 +229,11 @@ def _taken(
         for part in table.batches([ANSWER, ID]):
             with located(table.path):
                 rows, found = identified(part)
-                strange = next((row for row in found if found[row] != ids.check(row)), None)
-                if strange is not None:
+                strange = ids.strange(found)
+                if strange:
                     raise InvalidValueError(
-                        f"{strange}-r{found[strange]} was not asked for in this batch, or the line "
-                        "was cut short: pass the file that --ask wrote for this table and this "
-                        "file of answers."
+                        f"{strange[0]} was not asked for in this batch, or the line was cut short: "
+                        "pass the file that --ask wrote for this table and this file of answers."
                     )
                 values, left = _told(part.values(ANSWER), cannot_tell)
                 going.add(rows[~left], values.at(np.flatnonzero(~left)))

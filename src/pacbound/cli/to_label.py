@@ -152,13 +152,10 @@ def _handed_out(files: Sequence[Path], found: ToLabel, rows: RowChoices) -> NDAr
     for table in open_answers(list(files), rows.notation()) if files else ():
         for batch in table.batches([ID]):
             numbers, ids = identified(batch)
-            strange = next(
-                (row for row, check in ids.items() if check != found.ids.check(row)), None
-            )
-            if strange is not None:
+            strange = found.ids.strange(ids)
+            if strange:
                 raise InvalidValueError(
-                    f"{table.path} holds {strange}-r{ids[strange]}, which is no row of this table "
-                    "and question."
+                    f"{table.path} holds {strange[0]}, which is no row of this table and question."
                 )
             out.append(numbers)
     return np.unique(np.concatenate(out))

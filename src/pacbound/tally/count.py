@@ -774,8 +774,6 @@ def _ask_part(counting: Counting, came: _Came, native: Any) -> None:
     else:
         joined = came.labels if rows is None else None
         _ask_arrays(counting, _columns_of(counting, native if rows is None else rows, joined))
-        if joined is not None:
-            joined.require_all_met("the files")
 
 
 def _asks_inside(counting: Counting, native: Any) -> bool:

@@ -240,15 +240,15 @@ class ReturnedLabels:
 
     def require_ids_of(self, table: str) -> None:
         """Raise if some ids are not those of the rows of this table, by its digest."""
-        ids = RowIds(table, self.asked)
-        wrong = [row for row, check in self.ids.items() if check and check != ids.check(row)]
+        checks = {row: check for row, check in self.ids.items() if check}
+        wrong = RowIds(table, self.asked).strange(checks)
         if wrong:
             raise InvalidValueError(
-                f"{self.name} answers {wrong[0]}-r{self.ids[wrong[0]]} ({len(wrong):,} of "
-                f"{len(self.ids):,} such ids), which is no row of this table and question. It went "
-                "out for another table, for these rows before some were dropped, added or moved, "
-                "or with another xi, delta, claim, costs or seed; or the line was cut short. Pass "
-                "the table and the options with which it went out."
+                f"{self.name} answers {wrong[0]} ({len(wrong):,} of {len(self.ids):,} such ids), "
+                "which is no row of this table and question. It went out for another table, for "
+                "these rows before some were dropped, added or moved, or with another xi, delta, "
+                "claim, costs or seed; or the line was cut short. Pass the table and the options "
+                "with which it went out."
             )
 
     def tables(self, tables: Sequence[TableFile]) -> list[TableFile]:

@@ -81,6 +81,10 @@ class RowIds:
         text = f"{self.table}\n{self.asked}\n{row}"
         return hashlib.sha256(text.encode()).hexdigest()[:7]
 
+    def strange(self, checks: Mapping[int, str]) -> list[str]:
+        """Those ids, of places and what stands behind them, that are not ids of these rows."""
+        return [f"{row}-r{check}" for row, check in checks.items() if check != self.check(row)]
+
 
 def parted(text: str) -> tuple[int, str] | None:
     """The place and the check of an id; None if it is none, or was cut short."""

@@ -15,7 +15,6 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from pacbound.errors import InvalidValueError
 from pacbound.sources.formats.arrays import ArrayBatch
 from pacbound.sources.values import Values
 from pacbound.tally.classes import ClassRule
@@ -61,7 +60,9 @@ _TABLE: Final = "the frame"
 
 
 class CannotJoinError(Exception):
-    """The labels and the classes of the rows are of types that no one column holds."""
+    """The labels and the classes of the rows are of types that no one column holds, or the rows
+    have no numbers.
+    """
 
 
 def is_in_spark(native: Any) -> bool:
@@ -74,10 +75,7 @@ def joined_inside(native: Any, answers: Any, question: Question, rule: ClassRule
     a frame of Spark that holds them.
     """
     if ID not in column_names(native):
-        raise InvalidValueError(
-            "The rows of this frame have no order, and labels are joined by the number of a row: "
-            f"give it a column {ID} with the numbers that went out."
-        )
+        raise CannotJoinError
     return _Join(native, answers, question, rule).made()
 
 

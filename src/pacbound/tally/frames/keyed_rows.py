@@ -22,7 +22,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import MISSING_CODES, ClassRule
 from pacbound.tally.coins import COIN, Purpose, keyed_prefix
 from pacbound.tally.columns import Slot, stored
@@ -42,11 +42,11 @@ from pacbound.tally.frames.counting import computed_once, counted, extreme
 from pacbound.tally.frames.engine_rows import MOST_BINS, EngineRows, bin_of
 from pacbound.tally.frames.opening import (
     Frame,
+    as_text,
     is_number,
     is_text,
     known_frame,
     one_where,
-    one_where_whole,
     typed,
     unscaled,
 )
@@ -293,27 +293,12 @@ class KeyedRows:
             )
         named = {"clusters": _CLUSTER, "row_ids": _ROW}
         self.named = {role: column for role, column in named.items() if role in slots}
-        texts = [self._text(role).alias(column) for role, column in self.named.items()]
-        texts += [self._text("groups").alias(_GROUP)] if "groups" in slots else []
-        self.frame = self.rows.frame.with_columns(*texts)
-
-    def _text(self, role: str) -> nw.Expr:
-        """A column of names as text: 7, 7.0 and "7" are one; null where there is none."""
-        slot = self._slots[role]
-        dtype, column = typed(self.rows.frame, slot.name)
-        if is_text(dtype):
-            text = column.cast(nw.String)
-            # Arrays of text drop it, and would take two names for one.
-            return nw.when(~text.str.ends_with("\0")).then(text)
-        if dtype == nw.Boolean:
-            return column.cast(nw.Int64).cast(nw.String)
-        if dtype.is_integer():
-            return column.cast(nw.String)
-        if dtype.is_float():
-            value = column.cast(nw.Float64)
-            whole = nw.when(one_where_whole(value) == 1).then(value)
-            return whole.cast(nw.Int64).cast(nw.String)
-        raise InvalidTypeError(f"{slot.name} has type {dtype}: expected integers or strings.")
+        columns = {**named, "groups": _GROUP}
+        self.frame = self.rows.frame.with_columns(
+            as_text(self.rows.frame, slots[role].name).alias(column)
+            for role, column in columns.items()
+            if role in slots
+        )
 
     def _strange(self, role: str) -> nw.Expr:
         """Where text usually stands for a missing name."""

@@ -130,6 +130,24 @@ def number(frame: Frame, name: str) -> nw.Expr:
     return (column.cast(nw.String) if by_text else column).cast(nw.Float64)
 
 
+def as_text(frame: Frame, name: str) -> nw.Expr:
+    """A column of names as text: 7, 7.0 and "7" are one; null where there is none."""
+    dtype, column = typed(frame, name)
+    if is_text(dtype):
+        text = column.cast(nw.String)
+        # Arrays of text drop it, and would take two names for one.
+        return nw.when(~text.str.ends_with("\0")).then(text)
+    if dtype == nw.Boolean:
+        return column.cast(nw.Int64).cast(nw.String)
+    if dtype.is_integer():
+        return column.cast(nw.String)
+    if dtype.is_float():
+        value = column.cast(nw.Float64)
+        whole = nw.when(one_where_whole(value) == 1).then(value)
+        return whole.cast(nw.Int64).cast(nw.String)
+    raise InvalidTypeError(f"{name} has type {dtype}: expected integers or strings.")
+
+
 def is_boolean(frame: Frame, column: str, name: str) -> bool:
     """Whether a column of truth values holds booleans, and not numbers."""
     dtype = frame.collect_schema()[column]

@@ -7,8 +7,7 @@ for that, and nothing of it leaves its engine but counts.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from pacbound.tally.columns import ROUNDING, Rows, Slot, as_names
 from pacbound.tally.frames.counting import column_names, counted, whole_columns
 from pacbound.tally.frames.engine_rows import EngineRows
 from pacbound.tally.frames.opening import (
+    as_text,
     is_text,
     known_frame,
     number,
@@ -41,8 +41,6 @@ _MOST: Final = 20_000
 _GROUP: Final = "group"
 # The group of a row while columns are added to a lazy frame.
 _COPY: Final = "pac_group"
-
-_WHOLE: Final = re.compile(r"-?[0-9]+")
 
 
 def apply_to_frame(
@@ -145,9 +143,9 @@ def _inside(
         added = _columns(_required(rule.whole), at_most_one)
     else:
         # A copy, because the column itself stays as its engine holds it.
-        copied = frame.with_columns(nw.col(slots[_GROUP].name).alias(_COPY))
+        copied = frame.with_columns(as_text(frame, slots[_GROUP].name).alias(_COPY))
         frame = with_exact_text(copied, [_COPY])
-        added = _by_group(rule, at_most_one, _group_test(frame, _COPY))
+        added = _by_group(rule, at_most_one)
     if predictions:
         read = open_frame(native, [*predictions, *(slot.name for slot in slots.values())])
         _refuse_silent(read, predictions, added[EXIT])
@@ -164,24 +162,21 @@ def _inside(
     return (found.drop(beside) if beside else found).to_native()
 
 
-def _by_group(
-    rule: RowRule, scores: Sequence[nw.Expr], is_group: Callable[[str], nw.Expr | None]
-) -> dict[str, nw.Expr]:
-    parts = [
-        (test, _columns(part, scores))
-        for name, part in (rule.groups or {}).items()
-        if (test := is_group(name)) is not None
-    ]
-    size = sum(len(row) for part in (rule.groups or {}).values() for row in part.values.values())
+def _by_group(rule: RowRule, scores: Sequence[nw.Expr]) -> dict[str, nw.Expr]:
+    groups = rule.groups or {}
+    size = sum(len(row) for part in groups.values() for row in part.values.values())
     if size > _MOST:
         raise InvalidTypeError(
             f"The certificate has {size:,} values in all its groups, too many to choose among "
             f"inside an engine: expected at most {_MOST:,}. Load the frame, or write it to a file "
             "for `pacbound apply`."
         )
+    parts = {group: _columns(part, scores) for group, part in groups.items()}
     found = {}
     for name, instead in _columns(_required(rule.instead), scores).items():
-        chosen = [nw.when(test).then(columns[name]) for test, columns in parts]
+        chosen = [
+            nw.when(nw.col(_COPY) == group).then(columns[name]) for group, columns in parts.items()
+        ]
         found[name] = nw.coalesce(*chosen, instead) if chosen else instead
     return found
 
@@ -209,23 +204,6 @@ def _chosen(score: nw.Expr, limits: Sequence[Limit], values: Sequence[float | in
     return (
         nw.when(beyond).then(above).otherwise(_chosen(score, limits[:middle], values[: middle + 1]))
     )
-
-
-def _group_test(frame: Any, name: str) -> Callable[[str], nw.Expr | None]:
-    """Whether a row is of a group, as a condition; None for a name that no row can have."""
-    dtype, column = frame.collect_schema()[name], nw.col(name)
-
-    def test(group: str) -> nw.Expr | None:
-        if is_text(dtype):
-            return column.cast(nw.String) == group
-        # The text of a number names a group as arrays do: 7, 7.0 and "7" are one.
-        if not _WHOLE.fullmatch(group) or str(int(group)) != group or abs(int(group)) >= 2**63:
-            return None
-        if isinstance(dtype, nw.Boolean):
-            return None if group not in ("0", "1") else column == (group == "1")
-        return column == (float(group) if dtype.is_float() else int(group))
-
-    return test
 
 
 def _answer(frame: Any, predictions: Sequence[str], exits: nw.Expr) -> nw.Expr:
