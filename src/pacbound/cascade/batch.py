@@ -262,13 +262,9 @@ class OpenBatch:
             raise InvalidValueError(
                 f"{where} answers row {places.max()}, and there are {len(self._slow)} rows, from 0."
             )
-        found, first = np.unique(places, return_index=True)
-        once = np.zeros(len(self._slow), dtype=np.int64) if len(found) < len(places) else None
+        found, first, again = np.unique(places, return_index=True, return_inverse=True)
         known = self._slow[places]
-        other = (known != NOT_ASKED) & (known != codes)
-        if once is not None:
-            once[found] = codes[first]
-            other |= once[places] != codes
+        other = (codes[first][again] != codes) | ((known != NOT_ASKED) & (known != codes))
         if other.any():
             raise self._contradicted(places, codes, int(np.flatnonzero(other)[0]), where)
         fresh = first[self._slow[found] == NOT_ASKED]

@@ -23,6 +23,7 @@ from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.shield.latch import Latch
 from pacbound.shield.policy import Takeover, merged
+from pacbound.shield.protocol import layers
 
 try:
     import gymnasium
@@ -104,7 +105,11 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
             deadline=deadline,
         )
         gymnasium.Wrapper.__init__(self, env)
-        _refuse_autoreset(env)
+        if any(isinstance(layer, gymnasium.wrappers.Autoreset) for layer in layers(env)):
+            raise InvalidValueError(
+                "Autoreset is inside the shield, which would not see its resets. Put it around the "
+                "shield."
+            )
         self._takeover = Takeover(backup, danger, certificate_or_threshold, deadline=deadline)
         self._observation: Any = None
         self._begun = False
@@ -337,13 +342,3 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
             "AutoresetMode. Without it, a latch would be kept from one rollout to the next, or "
             "released within one."
         ) from None
-
-
-def _refuse_autoreset(env: gymnasium.Env[Any, Any]) -> None:
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, gymnasium.wrappers.Autoreset):
-            raise InvalidValueError(
-                "Autoreset is inside the shield, which would not see its resets. Put it around the "
-                "shield."
-            )
-        env = env.env

@@ -10,6 +10,7 @@ restored.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from pacbound.errors import InvalidTypeError
@@ -49,12 +50,19 @@ def owner(env: Any, *methods: str, down_to: Any = None) -> Any:
     `gymnasium.Wrapper` does not pass on what it does not know, so a method that is found is the
     layer's own.
     """
-    layer = env
-    while layer is not None:
+    for layer in layers(env):
         if all(callable(getattr(layer, name, None)) for name in methods):
             return layer
-        layer = None if layer is down_to else getattr(layer, "env", None)
+        if layer is down_to:
+            break
     return None
+
+
+def layers(env: Any) -> Iterator[Any]:
+    """The environment and all that it wraps, from the outside in."""
+    while env is not None:
+        yield env
+        env = getattr(env, "env", None)
 
 
 def required_owner(env: Any, *methods: str) -> Any:

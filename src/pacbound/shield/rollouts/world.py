@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.shield.protocol import owner, required_owner
+from pacbound.shield.protocol import layers, owner, required_owner
 
 try:
     import gymnasium
@@ -92,9 +92,9 @@ class Copied(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _copy_of(env: Any) -> Any:
     """A deep copy, of layers that are `EzPickle` too: those would be made anew, not copied."""
-    layers = [layer for layer in _layers(env) if isinstance(layer, EzPickle)]
-    copies: dict[int, Any] = {id(layer): type(layer).__new__(type(layer)) for layer in layers}
-    for layer in layers:
+    pickled = [layer for layer in layers(env) if isinstance(layer, EzPickle)]
+    copies: dict[int, Any] = {id(layer): type(layer).__new__(type(layer)) for layer in pickled}
+    for layer in pickled:
         vars(copies[id(layer)]).update(deepcopy(vars(layer), copies))
     return deepcopy(env, copies)
 
@@ -240,8 +240,8 @@ class World:
         """
         env = self.env
         if env is not self._asked:  # a copy has layers of its own
-            layers = (x for x in _layers(env) if not isinstance(x, _HARMLESS))
-            inmost = owner(env, "save_state", "restore_state") if self._is_own else next(layers)
+            inner = (x for x in layers(env) if not isinstance(x, _HARMLESS))
+            inmost = owner(env, "save_state", "restore_state") if self._is_own else next(inner)
             found = {name: owner(env, name, down_to=inmost) for name in _OPTIONAL}
             self._asked, self._found = env, {**found, "is_unsafe": owner(env, "is_unsafe")}
         return self._found[method]
@@ -313,20 +313,13 @@ def made(environment: Environment, options: Mapping[str, Any]) -> Any:
 _HARMLESS = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 
-def _layers(env: Any) -> Iterator[Any]:
-    """The environment and all that it wraps, from the outside in."""
-    while env is not None:
-        yield env
-        env = getattr(env, "env", None)
-
-
 def _refuse_autoreset(env: Any) -> None:
-    if any(isinstance(layer, Autoreset) for layer in _layers(env)):
+    if any(isinstance(layer, Autoreset) for layer in layers(env)):
         raise InvalidValueError("Autoreset would begin a new rollout within one: leave it out.")
 
 
 def _refuse_time_limit(env: Any) -> None:
-    if any(isinstance(layer, TimeLimit) for layer in _layers(env)):
+    if any(isinstance(layer, TimeLimit) for layer in layers(env)):
         raise InvalidValueError(
             "TimeLimit would count the steps of simulated backups too: make the environment with "
             "max_episode_steps=-1, and pass the limit as horizon."
