@@ -56,19 +56,27 @@ def require_seal(
     """Raise unless a document is of a format and schema, and as it was when it was sealed; `name`,
     `what` and `remedy` are for the message.
     """
-    if document.get("format") != layout:
-        raise CertificateError(
-            f"{name} is not {what}: its format is {shown(document.get('format'))}."
-        )
-    if type(document.get("schema")) is not int or document["schema"] != schema:
-        raise CertificateError(
-            f"{name} has schema {shown(document.get('schema'))}: this version reads {schema}. "
-            "Upgrade pacbound."
-        )
+    require_format(document, name, what, layout, schema)
     body = {key: value for key, value in document.items() if key != "digest"}
     if document.get("digest") != digest(body):
         raise CertificateError(
             f"{name} was changed after it was written: its digest does not match. {remedy}".rstrip()
+        )
+
+
+def require_format(
+    document: Mapping[str, Json], name: str, what: str, layout: str, schema: int
+) -> None:
+    """Raise unless a document is of a format and schema; `name` and `what` are for the message."""
+    if document.get("format") != layout:
+        raise CertificateError(
+            f"{name} is not {what}: its format is {shown(document.get('format'))}."
+        )
+    # True and 1.0 equal 1 in Python.
+    if type(document.get("schema")) is not int or document["schema"] != schema:
+        raise CertificateError(
+            f"{name} has schema {shown(document.get('schema'))}: this version reads {schema}. "
+            "Upgrade pacbound."
         )
 
 

@@ -951,29 +951,18 @@ def document_of(claim: Json, provenance: Json) -> dict[str, Json]:
 
 def certificate_from_dict(document: Mapping[str, Json], name: str = "The document") -> Certificate:
     """The certificate that a parsed document describes; `name` is for the error message."""
-    if document.get("format") != FORMAT:
-        raise CertificateError(
-            f"{name} is not a pacbound certificate: its format is "
-            f"{documents.shown(document.get('format'))}."
-        )
-    schema = document.get("schema")
-    # True and 1.0 equal 1 in Python.
-    if type(schema) is not int or schema != SCHEMA:
-        raise CertificateError(
-            f"{name} has schema {documents.shown(schema)}; this version reads {SCHEMA}. Upgrade "
-            "pacbound."
-        )
+    documents.require_format(document, name, "a pacbound certificate", FORMAT, SCHEMA)
     if set(document) != _PARTS:
         odd = sorted(set(document) ^ _PARTS)
         raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
     try:
-        claim = Reader(document["claim"], "claim")
-        kind = claim.choice("kind", KINDS)
         # The document is copied: whoever holds the original may change it, and what was verified
         # must stay what is used.
         copied = documents.copied(dict(document))
+        claim = Reader(copied["claim"], "claim")
+        kind = claim.choice("kind", KINDS)
         require_shape(copied)
-        provenance = Provenance.from_dict(copied["provenance"])
+        provenance = Provenance.from_dict(documents.copied(copied["provenance"]))
         read: Certificate = claim_of(kind).read(claim, provenance, copied)
         return read
     except UnknownError as error:
