@@ -33,13 +33,9 @@ from pacbound.claims.claim import (
 )
 from pacbound.claims.remedies import wide_intervals
 from pacbound.claims.tables import (
-    DRAWN,
-    GRADED,
+    counted_by_table,
     counts_by_name,
     group_prefix,
-    head,
-    scope_field,
-    tables_field,
 )
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -249,19 +245,14 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         """The fields of a document."""
         graded = procedure.name == GRADED_MEANS
         counts = LevelCounts() if graded else Histogram(CALIBRATION.outcomes)
-        return Fields(
-            (
-                *head(self, procedure, [ask for ask in self.asks if ask.name in _KEPT]),
-                scope_field(*CALIBRATION.scopes),
-                Field("bins", BinsForm(), counted=True),
-                DRAWN,
-                *([replace(GRADED, left_out=False)] if graded else []),
-                tables_field(
-                    Field("counts", counts, counted=True),
-                    Field("lower", Ends()),
-                    Field("upper", Ends()),
-                ),
-            )
+        return counted_by_table(
+            self,
+            procedure,
+            [ask for ask in self.asks if ask.name in _KEPT],
+            Field("counts", counts, counted=True),
+            Field("lower", Ends()),
+            Field("upper", Ends()),
+            beside=[Field("bins", BinsForm(), counted=True)],
         )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:

@@ -20,19 +20,15 @@ from pacbound.claims.claim import (
     rows_by_group,
 )
 from pacbound.claims.tables import (
-    DRAWN,
-    GRADED,
     LEAVE_OUT,
+    counted_by_table,
     group_prefix,
     groups_of,
-    head,
     level_of_tables,
     no_such_look,
     noted_labels,
     recounted,
-    scope_field,
     small_groups_conflict,
-    tables_field,
     too_many_groups,
 )
 from pacbound.documents import printable
@@ -341,18 +337,13 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
         """The fields of a document."""
         graded = procedure.name == GRADED_NAME
         counts = LevelCounts(with_outcomes) if graded else Histogram(OUTCOMES)
-        return Fields(
-            (
-                *head(self, procedure, self.asks),
-                scope_field("top", "groups", "overlapping-groups"),
-                DRAWN,
-                *([replace(GRADED, left_out=False)] if graded else []),
-                tables_field(
-                    Field("counts", counts, counted=True),
-                    Field("passed", Integers()),
-                    Field("left_out", TruthValue()),
-                ),
-            ),
+        return counted_by_table(
+            self,
+            procedure,
+            self.asks,
+            Field("counts", counts, counted=True),
+            Field("passed", Integers()),
+            Field("left_out", TruthValue()),
         )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:

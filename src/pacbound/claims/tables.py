@@ -160,9 +160,25 @@ GRADED = Field("graded", GradedForm(), counted=True, left_out=True)
 GROUP = Field("group", Text(), counted=True, optional=True)
 
 
-def scope_field(*scopes: str) -> Field:
+def scope_field(*_: str) -> Field:
     """What the tables are for: "top" for one table of all rows."""
-    return Field("scope", Choice(scopes), counted=True)
+    return Field("scope", Text(), counted=True)
+
+
+def counted_by_table(
+    claim: Any,
+    procedure: Procedure,
+    asks: Iterable[Ask],
+    *fields: Field,
+    beside: Sequence[Field] = (),
+) -> Fields:
+    """The fields of documents about a tally: what was asked for, how rows were drawn and graded,
+    what stands `beside` these, and what is in the table of each group.
+    """
+    scope = scope_field()
+    return Fields(
+        (*head(claim, procedure, asks), scope, *beside, DRAWN, GRADED, tables_field(*fields))
+    )
 
 
 def tables_field(*fields: Field) -> Field:

@@ -31,15 +31,11 @@ from pacbound.claims.rates import (
 )
 from pacbound.claims.remedies import NEARLY_ALL, WORST, worst_answer
 from pacbound.claims.tables import (
-    DRAWN,
-    GRADED,
-    head,
+    counted_by_table,
     histogram_cells,
     histograms_of,
     no_such_look,
-    scope_field,
     small_groups_conflict,
-    tables_field,
 )
 from pacbound.claims.threshold_certificate import flag_rule
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
@@ -49,7 +45,7 @@ from pacbound.fields import Field, Fields, Histogram, LevelCounts
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import rate_by_coverage, share_by_threshold
-from pacbound.forms import REQUIRED, Ask, Form, Threshold, Whole, allowed_rate
+from pacbound.forms import Ask, Form, Threshold, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention, graded_abstention
 from pacbound.says import Quantity, Says, Sentence, Value, in_unit, share
@@ -214,26 +210,14 @@ class ThresholdClaim(Claim[C]):
         """The fields of a document of the procedure."""
         others = {name for other in self.procedures.values() for name in other.asks}
         others -= set(procedure.asks)
-        # What only its own documents hold was asked for.
-        asks = (
-            replace(ask, default=REQUIRED) if ask.name in procedure.asks else ask
-            for ask in self.asks
-            if ask.name not in others
-        )
         own = self.procedures[procedure.name]
-        question, reached, graded = own.question or self.question, own.rate.reached, own.rate.graded
-        return Fields(
-            (
-                *head(self, procedure, asks),
-                scope_field("top", "groups", *([] if reached else ["overlapping-groups"])),
-                DRAWN,
-                *([replace(GRADED, left_out=False)] if graded else []),
-                tables_field(
-                    *(_GRADES if graded else self.counted_fields(question)),
-                    Field("threshold", Threshold()),
-                    Field("claimed", CellRanges()) if reached else Field("allowed", Whole(-1)),
-                ),
-            ),
+        return counted_by_table(
+            self,
+            procedure,
+            [ask for ask in self.asks if ask.name not in others],
+            *(_GRADES if own.rate.graded else self.counted_fields(own.question or self.question)),
+            Field("threshold", Threshold()),
+            Field("claimed", CellRanges()) if own.rate.reached else Field("allowed", Whole(-1)),
         )
 
     def counted_fields(self, question: Any) -> tuple[Field, ...]:
