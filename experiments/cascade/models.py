@@ -78,7 +78,7 @@ def networks(tables: Mapping[str, Array], depths: tuple[int, ...], data: str) ->
 
 
 def resnet_macs(depth: int) -> int:
-    """As `count_macs(resnet_cifar(depth), (3, 32, 32))` counts them, without torch."""
+    """As `count_macs` counts them for `resnet_cifar(depth)`, without torch."""
     first, last = 3 * 16 * 9 * 32 * 32, 64 * 10
     # All other convolutions cost the same, but for the two that halve the image and cost half.
     return first + last + 16 * 16 * 9 * 32 * 32 * (depth - 3)

@@ -70,7 +70,7 @@ def main() -> None:
         "right": right.tolist(),
         "multiply_accumulates": parts(network),
         "multiply_accumulates_alone": int(
-            count_macs(load_weights(options.weights), (3, 32, 32))[-1]
+            count_macs(load_weights(options.weights), torch.zeros(1, 3, 32, 32))[-1]
         ),
         "weights_sha256": digest(options.weights),
         "table_sha256": digest(options.table),
@@ -157,9 +157,9 @@ def parts(network: EarlyExitNetwork) -> dict[str, list[int]]:
     x = torch.zeros(1, 3, 32, 32)
     with torch.inference_mode():
         for stage, each in zip(network.stages, network.heads, strict=True):
-            stages.append(int(count_macs(stage, x.shape[1:])[0]))
+            stages.append(int(count_macs(stage, x)[0]))
             x = stage(x)
-            heads.append(int(count_macs(each, x.shape[1:])[0]))
+            heads.append(int(count_macs(each, x)[0]))
     return {"stages": stages, "heads": heads}
 
 

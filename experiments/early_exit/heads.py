@@ -68,7 +68,7 @@ def main() -> None:
         "after_blocks": AFTER,
         "trained_on": options.images,
         "mean_training_loss": losses,
-        "multiply_accumulates": count_macs(network, (3, 32, 32)).tolist(),
+        "multiply_accumulates": count_macs(network, torch.zeros(1, 3, 32, 32)).tolist(),
         **summarise(network, data),
         "note": (
             "The slow network was probably selected on the test set; the early heads were not."

@@ -46,7 +46,7 @@ def main() -> None:
         "accuracy": right / len(data.test_labels),
         "accuracy_as_published": PUBLISHED / len(data.test_labels),
         "note": NOTE,
-        "multiply_accumulates": int(count_macs(network, (3, 32, 32))[-1]),
+        "multiply_accumulates": int(count_macs(network, torch.zeros(1, 3, 32, 32))[-1]),
         "weights_sha256": hashlib.sha256(options.weights.read_bytes()).hexdigest(),
         "dataset": PACKAGE,
         "dataset_sha256": {name: DIGESTS[name] for name in ("test_batch.png", "test_lables.json")},

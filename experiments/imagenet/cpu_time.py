@@ -88,8 +88,8 @@ def timed(rounds: int, side: int) -> tuple[dict[str, list[float]], dict[str, int
     torch.set_num_threads(1)
     try:
         built = {name: build().eval() for name, build in networks().items()}
-        macs = {name: int(count_macs(net, (3, side, side))[0]) for name, net in built.items()}
         image = torch.rand(1, 3, side, side)
+        macs = {name: int(count_macs(net, image)[0]) for name, net in built.items()}
         seconds: dict[str, list[float]] = {name: [] for name in built}
         with torch.inference_mode():
             for done in range(rounds + 1):

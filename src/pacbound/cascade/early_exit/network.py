@@ -390,30 +390,19 @@ def _device(network: nn.Module) -> torch.device:
     return torch.device("cpu") if first is None else first.device
 
 
-def count_macs(
-    network: nn.Module,
-    input_shape: Sequence[int] | None = None,
-    *,
-    dtype: torch.dtype = torch.float32,
-    example: Batch = None,
-) -> NDArray[np.int64]:
+def count_macs(network: nn.Module, example: Batch) -> NDArray[np.int64]:
     """Multiply-accumulate operations to answer one row at each exit.
 
     The count of an exit includes all that runs before it, the heads of earlier exits included.
-    Biases, normalisation, activations and pooling are not counted. The network runs once, on zeros
-    or on the first row of `example`, on the device where it is.
+    Biases, normalisation, activations and pooling are not counted. The network runs once, on the
+    first row of `example`, on the device where it is.
 
     Parameters
     ----------
     network
         An `EarlyExitNetwork`, or any other module.
-    input_shape
-        The shape of one row, without the batch, for a network that takes one tensor.
-    dtype
-        The type of the inputs: torch.int64 for a network that takes tokens.
     example
-        A batch to take the first row of, in place of `input_shape`: for a network that takes
-        several tensors, in a dictionary or a tuple.
+        A batch to take the first row of: what the network takes, of any numbers.
 
     Returns
     -------
@@ -423,15 +412,15 @@ def count_macs(
     Raises
     ------
     InvalidTypeError
-        If the network has recurrent layers, whose products cannot be watched, or if there is not
-        exactly one of `input_shape` and `example`.
+        If the network has recurrent layers, whose products cannot be watched.
     InvalidValueError
         If `example` has no rows, or its tensors not the same number of them.
 
     Examples
     --------
     >>> from torch import nn
-    >>> count_macs(nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU()), (3, 32, 32))
+    >>> layers = nn.Conv2d(3, 16, 3, padding=1), nn.ReLU()
+    >>> count_macs(nn.Sequential(*layers), torch.zeros(1, 3, 32, 32))
     array([442368])
     """
     if not isinstance(network, nn.Module):
@@ -442,7 +431,10 @@ def count_macs(
                 f"{type(module).__name__} hides its products: count networks with recurrent layers "
                 "by hand."
             )
-    x = _one_row(network, input_shape, dtype, example)
+    rows = row_count(example)
+    if not rows:
+        raise InvalidValueError("example has no rows: expected at least one.")
+    x = moved(packed(example, torch.zeros(1, dtype=torch.int64), rows), _device(network))
     with _unfused(), _evaluation(network), torch.no_grad():
         if not isinstance(network, EarlyExitNetwork):
             return np.array([_run(network, x)[1]], dtype=np.int64)
@@ -451,22 +443,6 @@ def count_macs(
             x, cost = _run(stage, x)
             costs.append(cost + _run(head, x)[1])
     return np.cumsum(np.array(costs, dtype=np.int64))
-
-
-def _one_row(
-    network: nn.Module, shape: Sequence[int] | None, dtype: torch.dtype, example: Batch
-) -> Batch:
-    if (shape is None) == (example is None):
-        raise InvalidTypeError(
-            "count_macs takes the shape of one row, or example=, a batch: expected one of them."
-        )
-    device = _device(network)
-    if shape is not None:
-        return torch.zeros(1, *shape, dtype=dtype, device=device)
-    rows = row_count(example)
-    if not rows:
-        raise InvalidValueError("example has no rows: expected at least one.")
-    return moved(packed(example, torch.zeros(1, dtype=torch.int64), rows), device)
 
 
 def _run(module: nn.Module, x: Batch) -> tuple[Batch, int]:
