@@ -1209,7 +1209,7 @@ class Held:
     def of_differences(cls, claim: Part, counts: Part) -> Held:
         """Rows of each candidate by the difference of two grades, known or not."""
         scale = len(claim.part("graded").limits("scale"))
-        steps = scale - 1 if scale > 2 else 64
+        steps = scale - 1 if scale > 2 else 256
         halves = {steps, steps // 2} if scale > 2 and steps % 2 == 0 else {steps}
         number = counts.count("levels", 2)
         fits = number in {3 * each + 3 for each in halves}
