@@ -143,7 +143,7 @@ def _scale(value: Any) -> float | None:
     is_number = isinstance(value, numbers) and not isinstance(value, bool)
     if not (is_number and isfinite(value) and value > 0):
         raise (InvalidValueError if is_number else InvalidTypeError)(
-            f"scale={value!r} is not a number above 0: expected what a score of 1 is written as, "
-            "such as 100 for percentages."
+            f"scale={value!r} is not a number that a score of 1 is written as: expected a number "
+            "above 0, such as 100 for percentages."
         )
     return float(value)
