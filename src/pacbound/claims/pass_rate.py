@@ -16,6 +16,7 @@ from pacbound.claims.rates import Rate
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate
 from pacbound.claims.threshold_words import ClaimWords
+from pacbound.documents import Reader
 from pacbound.forms import DELTA, Ask, Number, target_ask
 from pacbound.says import Side, exact
 from pacbound.tally.questions.passed import PASSED
@@ -32,6 +33,10 @@ class Driven(Number):
     def expected(self, name: str) -> str:  # noqa: ARG002
         """What a shield can be set to, in words."""
         return "0 to 1, -inf if it always braked, +inf if it never did"
+
+    def read(self, part: Reader, key: str) -> Any:
+        """The number, or nothing; infinite ones are text in a document."""
+        return None if part.raw(key) is None else part.number(key)
 
     def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
         """What the shield does."""
