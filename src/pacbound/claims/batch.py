@@ -61,6 +61,22 @@ class BatchCertificate(Certificate):
         The records of a batch are given, and not drawn from others.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
+    tolerated : int
+        How many answers may differ from the slow model's: floor(xi n).
+    scored : int
+        How many records have a score; the others were sent to the slow model.
+    key : str
+        What the permutation follows from.
+    stop : int
+        How many records stand before the disagreement that stopped the longest look.
+    sampled_before : int
+        How many of these were sampled.
+    exits : int
+        How many records kept the fast model's answer.
+    asked : int
+        How many records were sent to the slow model, the sample included.
+    unanswered : int
+        How many records have no answer, because the slow model gave none.
 
     Examples
     --------
@@ -78,21 +94,14 @@ class BatchCertificate(Certificate):
     """
 
     xi: float
-
-    @property
-    def tolerated(self) -> int:
-        """How many answers may differ from the slow model's: floor(xi n)."""
-        return int(self.values["tolerated"])
-
-    @property
-    def scored(self) -> int:
-        """How many records have a score; the others were sent to the slow model."""
-        return int(self.values["scored"])
-
-    @property
-    def key(self) -> str:
-        """What the permutation follows from."""
-        return str(self.values["key"])
+    tolerated: int
+    scored: int
+    key: str
+    stop: int
+    sampled_before: int
+    exits: int
+    asked: int
+    unanswered: int
 
     @property
     def drawn(self) -> tuple[int, ...]:
@@ -119,40 +128,15 @@ class BatchCertificate(Certificate):
         return _sampled(self.values["looks"])
 
     @property
-    def stop(self) -> int:
-        """How many records stand before the disagreement that stopped the longest look."""
-        return int(self.values["stop"])
-
-    @property
-    def sampled_before(self) -> int:
-        """How many of these were sampled."""
-        return int(self.values["sampled_before"])
-
-    @property
     def ties(self) -> WholeTies | None:
         """What is kept if records of one score stay together; None where ties may be split."""
         found = self.values["whole_ties"]
         return None if found is None else WholeTies(**found)
 
     @property
-    def exits(self) -> int:
-        """How many records kept the fast model's answer."""
-        return int(self.values["exits"])
-
-    @property
-    def asked(self) -> int:
-        """How many records were sent to the slow model, the sample included."""
-        return int(self.values["asked"])
-
-    @property
     def differing(self) -> int:
         """How many answers of the fast model differed on the whole sample; descriptive."""
         return int(self.values["descriptive"]["sampled_differing"])
-
-    @property
-    def unanswered(self) -> int:
-        """How many records have no answer, because the slow model gave none."""
-        return int(self.values["unanswered"])
 
     @property
     def threshold(self) -> float | None:

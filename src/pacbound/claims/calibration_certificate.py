@@ -144,6 +144,8 @@ class CalibrationCertificate(Certificate):
         How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
+    scope : str
+        What the tables are for: "top" for one table, else what each group is.
 
     Examples
     --------
@@ -162,17 +164,13 @@ class CalibrationCertificate(Certificate):
         return cast(Bins, self.values["bins"])
 
     @property
-    def scope(self) -> Scope:
-        """What the tables are for: "top" for one table, else what each group is."""
-        return cast(Scope, self.values["scope"])
-
-    @property
     def groups(self) -> tuple[str, ...]:
         """The group of each table; empty if there is a single one."""
         return groups_of(self.values)
 
     correction: Correction
     side: Side
+    scope: Scope
 
     @cached_property
     def trials(self) -> Integers:

@@ -170,11 +170,13 @@ class Certificate:
     if not TYPE_CHECKING:  # what each kind asks for stands in its class, with its type
 
         def __getattr__(self, name: str) -> Any:
-            """What was asked for, by its name."""
-            asked = self.asked_for if "by" in vars(self) and name[:1] != "_" else {}
-            if name not in asked:
+            """What was asked for, and what the class says that documents hold, by its name."""
+            known: Any = self.asked_for if "by" in vars(self) and name[:1] != "_" else {}
+            if name not in known and known and name in type(self).__annotations__:
+                known = self.values
+            if name not in known:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return asked[name]
+            return known[name]
 
     @property
     def kind(self) -> str:
