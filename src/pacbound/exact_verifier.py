@@ -2,9 +2,10 @@
 
     python verify_certificate.py [--json] [--patient] CERTIFICATE...
 
-This is one file, the same as `tools/verify_certificate.py`, which can be copied anywhere. It shares
-nothing with the package that wrote the certificate. It follows the pages `docs/proofs.md` and
-`docs/certificates.md`, and can be read from top to bottom:
+This is one file, the same as `tools/verify_certificate.py`, which can be copied anywhere. It takes
+nothing from the package that wrote the certificate; the package takes from it what a document may
+look like (`require_shape`), and recomputes by arithmetic of its own. It follows the pages
+`docs/proofs.md` and `docs/certificates.md`, and can be read from top to bottom:
 
 1. Reading     strict JSON; what cannot be read ends with exit code 2
 2. Chances     binomial and hypergeometric tails in 50 digits, and Clopper-Pearson bounds from them
