@@ -48,7 +48,7 @@ _CASCADES = {
 }
 _IN_32NDS = _CASCADES[4].replace("'c", "'k")
 _RISK = "xi=0.2, delta=0.01"
-# One seed, so that all engines draw and toss alike.
+# One seed, so that all engines draw alike.
 _DRAWN = "row_ids='id', seed=5320565582172515"
 _CLUSTERS = f"clusters='patient', {_DRAWN}"
 # A driver that counts nothing: what others hold beyond it is theirs.
@@ -69,13 +69,13 @@ WORKS: dict[str, str] = {
     "cascade of 3 models": f"Tally.count('cascade', {_CASCADES[3]}",
     "cascade of 4 models": f"Tally.count('cascade', {_CASCADES[4]}",
     "cascade of 4 models in 32nds": f"Tally.count('cascade', {_IN_32NDS}",
-    "cascade by coins": f"Tally.count('cascade', ['c0'], quality=['c1', 'c2'], {_DRAWN}",
+    "cascade by grades": "Tally.count('cascade', ['c0'], quality=['c1', 'c2']",
     "cascade by clusters": f"Tally.count('cascade', {_CASCADES[2]}, {_CLUSTERS}",
     "cascade by answers": (
         "Tally.count('cascade', ['c0'], ['p0', 'slow'], 'truth', answers=answers('truth')"
     ),
     "replacement": f"certify_replacement(['slow', 'p0'], 'y', {_RISK}",
-    "replacement by coins": f"certify_replacement(quality=['c0', 'c1'], {_DRAWN}, {_RISK}",
+    "replacement by grades": f"certify_replacement(quality=['c0', 'c1'], {_RISK}",
     "replacement by clusters": f"certify_replacement(['slow', 'p0'], 'y', {_CLUSTERS}, {_RISK}",
     "judge": f"certify_judge('p0', 'y', 'c0', {_RISK}",
     "sets": f"certify_sets(['c0', 'c1', 'c2'], 'third', {_RISK}",
@@ -85,7 +85,7 @@ WORKS: dict[str, str] = {
     "calibration by weights": (
         f"Tally.count('calibration', 'c0', 'ok', weights='c1', weight_bound=1, {_DRAWN}"
     ),
-    "calibration by coins": f"Tally.count('calibration', 'c0', quality='c1', {_DRAWN}",
+    "calibration by grades": "Tally.count('calibration', 'c0', quality='c1'",
     "calibration by answers": (
         "Tally.count('calibration', 'c0', 'right', answers=answers('right')"
     ),

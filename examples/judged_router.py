@@ -32,8 +32,6 @@ from pacbound.report import write_report
 Array = NDArray[Any]
 JUDGE = "judge-model, simulated"
 SCALE = (1, 5)
-COINS = 928058632426460
-"""Tosses the coins of graded answers: drawn at random, once, before the grades were seen."""
 PASSES = 4
 """The lowest grade of an answer that may be sent."""
 
@@ -117,7 +115,6 @@ def certified_router(path: Path) -> CascadeCertificate:
         costs=[1, 20],
         xi=0.03,
         delta=0.01,
-        seed=COINS,
     )
     print(f"\n{certificate}")
     certificate.save(path)

@@ -498,6 +498,7 @@ class Counts:
     exits: tuple[int, ...]
     losses: tuple[int, ...]
     gains: tuple[int, ...]
+    grades: tuple[int, ...] = ()
 
     @property
     def differ(self) -> tuple[int, ...]:
@@ -505,7 +506,7 @@ class Counts:
 
     @property
     def judged(self) -> tuple[tuple[int, ...], ...]:
-        return self.losses, self.gains
+        return self.losses, self.gains, self.grades
 
 
 @dataclass(frozen=True)
@@ -529,7 +530,7 @@ class StepTest:
 
     def require(self, passed: Sequence[Counts], failed: Sequence[Counts], place: str) -> None:
         """Raise unless all of the first pass and none of the second does."""
-        if self.by_region and passed:
+        if self.by_region and passed and not passed[0].grades:
             # All are of one region: it is enough to ask for the one that is nearest to its edge.
             passed = [min(passed, key=self._ratio)]
         require(all(map(self.may_pass, passed)), place, "a step does not pass that is claimed to")
@@ -551,6 +552,8 @@ class StepTest:
         require(float(self.level / 6) > 0, "delta", "is too small to be shared")
         if self.n == 0:
             return False
+        if counts.grades:
+            return sums_test(counts.grades, self.n, decimal(self.xi), self.level)
         if self.xi == 0:
             # No loss: McNemar's test.
             return binomial_test(b, b + c, Decimal("0.5"), self.level)
@@ -1002,10 +1005,10 @@ class Bets:
 
     @classmethod
     def on_exits(cls, rows: int, xi: Decimal, delta: Decimal) -> Bets:
-        """On every threshold of a cascade, where all rows count: four variances."""
-        unit = -2 * delta.ln() / max(rows, 1) / xi
-        squares = (unit * times / 2 for times in (1, 2, 4, 8))
-        return cls.of(squares, [Fraction(1, 4)] * 4, Decimal("0.98") / (1 - xi))
+        """On every threshold of a cascade, where all rows count: two variances."""
+        unit = -2 * delta.ln() / max(rows, 1) / (xi or Decimal("0.0625"))
+        squares = (unit / Decimal(times) for times in ("1.5", "0.5"))
+        return cls.of(squares, [Fraction(1, 2)] * 2, Decimal("0.98") / (1 - xi))
 
     @classmethod
     def on_every_mean(cls, rows: int, delta: Decimal) -> Bets:
@@ -1030,23 +1033,17 @@ class Bets:
         losses: Sequence[Fraction],
         mean: Decimal,
         delta: Decimal,
-        below: tuple[int, Decimal] | None = None,
     ) -> Iterator[Verdict]:
-        """The same at each of several thresholds: each step adds so many rows of each level, which
-        come in the place of as many of `below`, rows and their loss, where there are such.
-        """
+        """The same at each of several thresholds: each step adds so many rows of each level."""
         values = [Decimal(loss.numerator) / loss.denominator for loss in losses]
         factors = [[1 + stake * (mean - value) for value in values] for stake in self.stakes]
-        others = [1 + stake * (mean - below[1]) if below else ONE for stake in self.stakes]
-        rows = below[0] if below else 0
-        products = [other**rows for other in others]
-        sizes = [rows * abs(math.log(other)) for other in others]
+        rows, products, sizes = 0, [ONE] * len(factors), [0.0] * len(factors)
         for counts in steps:
             Effort.spend(len(factors) * len(counts))
-            rows += 0 if below else sum(counts.values())
+            rows += sum(counts.values())
             for bet, own in enumerate(factors):
                 for level, seen in counts.items():
-                    products[bet] *= (own[level] / others[bet]) ** seen
+                    products[bet] *= own[level] ** seen
                     sizes[bet] += seen * abs(math.log(own[level]))
             evidence = sum(
                 (
@@ -1055,11 +1052,15 @@ class Bets:
                 ),
                 Decimal(0),
             )
-            rounding = Decimal(max(sizes) * 2.0**-43 + rows * 2.0**-49)
-            if evidence * delta < 1 - SURE:
-                yield False
-            else:
-                yield True if evidence * delta > (rounding + Decimal("1.1e-9")).exp() else None
+            yield _is_enough(evidence * delta, max(sizes), rows)
+
+
+def _is_enough(evidence: Decimal, size: float, rows: int) -> Verdict:
+    """Whether evidence reaches what it must, as a multiple of it; None if rounding may decide."""
+    if evidence < 1 - SURE:
+        return False
+    rounding = Decimal(size * 2.0**-43 + rows * 2.0**-49)
+    return True if evidence > (rounding + Decimal("1.1e-9")).exp() else None
 
 
 def _fractions(texts: str) -> list[Fraction]:
@@ -1088,13 +1089,36 @@ def thresholds_test(
     return list(bets.verdicts(steps, levels(grades)[::-1], xi, delta))
 
 
-def exits_test(
-    steps: Sequence[dict[int, int]], number: int, rows: int, xi: Decimal, delta: Decimal
-) -> list[Verdict]:
-    """The same of a cascade, by what rows lose, on so many levels from -1 to 1."""
+# Cascades of graded answers: the sums of losses, of gains, of the squares of both, of the cubes of
+# losses and of those of gains, in 240ths.
+FINE_LOSS = 240
+
+
+def sums_test(sums: Sequence[int], rows: int, xi: Decimal, delta: Decimal) -> Verdict:
+    """Whether what so many rows lose shows that the mean loss is below xi. A factor 1 - uD of a row
+    has a logarithm of at least -uD - (uD)^2 / 2 less a multiple of |D|^3 that makes both equal at
+    D = 1, and at D = -1.
+    """
     bets = Bets.on_exits(rows, xi, delta)
-    losses = [2 * loss - 1 for loss in levels(number)]
-    return list(bets.verdicts(steps, losses, xi, delta, (rows, Decimal(0))))
+    lost, gained, squares, *cubes = (
+        Decimal(each) / FINE_LOSS**power for each, power in zip(sums, (1, 1, 2, 3, 3), strict=True)
+    )
+    Effort.spend(len(bets.stakes))
+    evidence, sizes = Decimal(0), []
+    for stake, share in zip(bets.stakes, bets.shares, strict=True):
+        whole, u, rest = _parts_of_bet(stake, xi)
+        parts = [rows * whole, -u * lost, u * gained, -u * u / 2 * squares]
+        parts += [one * cube for one, cube in zip(rest, cubes, strict=True)]
+        evidence += sum(parts, Decimal(0)).exp() * share.numerator / share.denominator
+        sizes.append(float(sum(map(abs, parts), Decimal(0))))
+    return _is_enough(evidence * delta, max(sizes), rows)
+
+
+@lru_cache(maxsize=256)
+def _parts_of_bet(stake: Decimal, xi: Decimal) -> tuple[Decimal, Decimal, tuple[Decimal, Decimal]]:
+    u = stake / (1 + stake * xi)
+    rest = (1 - u).ln() + u + u * u / 2, (1 + u).ln() - u + u * u / 2
+    return (1 + stake * xi).ln(), u, rest
 
 
 # Bounds on means are multiples of this.
@@ -2165,7 +2189,8 @@ class Walk:
 def read_walk(part: Part, n: int, *, falling: bool) -> Walk:
     some = "unlabelled_added" in part.value
     names = "exits only_slow only_fast" + " unlabelled" * some
-    part.only("cells " + " ".join(f"{name}_added" for name in names.split()))
+    keys = "cells " + " ".join(f"{name}_added" for name in names.split())
+    part.only(keys + " grades_added" * ("grades_added" in part.value))
     cells = part.table("cells")
     tables = {name: part.table(f"{name}_added") for name in names.split()}
     lengths = {len(row) for table in (cells, *tables.values()) for row in table}
@@ -2187,10 +2212,28 @@ def read_walk(part: Part, n: int, *, falling: bool) -> Walk:
         all_rows = sum(exits) <= n and (0 not in steps[i] or sum(exits) == n)
         require(nested and all_rows, part.place, f"the counts of step {i} cannot be")
         found.append(Counts(exits, losses, fast))
+    if "grades_added" in part.value:
+        found = _with_grades(part, found)
     walk = Walk(steps, found, missing, part.place)
     if falling:
         _require_falling(walk, counts, columns["exits"])
     return walk
+
+
+def _with_grades(part: Part, counts: Sequence[Counts]) -> list[Counts]:
+    """The counts of each step with what is lost there, if as many rows can lose and gain it."""
+    table, place = part.table("grades_added"), part.at("grades_added")
+    shaped = len(table) == 5 and {len(row) for row in table} == {len(counts)}
+    require(shaped, place, "no table of losses")
+    found = []
+    for one, grades in zip(counts, zip(*map(accumulate, table), strict=True), strict=True):
+        loss, gain, squares, *cubes = grades
+        pairs = [(sum(one.losses), loss, 1), (sum(one.gains), gain, 1), (loss + gain, squares, 1)]
+        pairs += [(loss, cubes[0], 2), (gain, cubes[1], 2)]
+        fits = all(0 <= a <= b <= a * FINE_LOSS**power for a, b, power in pairs)
+        require(fits and max(grades) <= MOST, place, "cannot be")
+        found.append(replace(one, grades=grades))
+    return found
 
 
 def _require_falling(
@@ -2490,6 +2533,9 @@ def check_cascade(claim: Part, report: Report) -> None:
     groups = [Group.of(part, falling=not fold) for part in _tables(claim)]
     counted = _counted_groups(claim, groups, shared)
     exits, place = groups[0].exits, claim.at("tables")
+    lost = {len(walk.counts[0].grades) for group in groups for walk in group.walks}
+    fits = len(lost) == 1 and (graded or lost == {0})
+    require(fits, place, "do not count what is lost in one way")
     require(all(group.exits == exits for group in groups), place, "do not have the same exits")
     held = sum(g.n for g in counted) + _left_out(claim, groups, shared, report)
     require(held == n, claim.at("n"), "is not that of the tables")
@@ -3157,13 +3203,6 @@ graded-on-levels: Answers were graded. What is said here of accuracy or of wrong
   the mean quality, as graded, as a share of the scale; what is said of labels holds for grades. A
   grade between two levels counts as the one that the claim has less of. How rows are graded does
   not depend on what is certified.
-graded-by-coins: Answers were graded. The grade of an answer, as a share of the scale, is the chance
-  that its coin calls it right. So what is said here of accuracy or of wrong answers holds for the
-  mean quality, as graded, and what is said of labels holds for grades. A missing grade counts as
-  the worst that it can be. delta is over rows and coins. The coins follow from a seed that the
-  operating system drew once (or that was passed, drawn at random before and without sight of the
-  rows), and from the ids or places of rows; no other seed was tried, rows stood in the same order
-  at every look or have ids, and nobody gave or changed a grade after seeing a coin.
 records-before-the-sample: The records, their scores and the fast model's answers were fixed before
   the sample was drawn; nothing is assumed about where they come from.
 one-permutation: The sample is the beginning of one random permutation, drawn once: no second one
@@ -3244,9 +3283,7 @@ def _require_ids(claim: Part) -> None:
     if claim.value.get("drawn") is not None:
         ids = _ids_of_drawn(ids, claim)
     if "graded" in claim.value:
-        ids.append(
-            "graded-by-coins" if "seed" in claim.part("graded").value else "graded-on-levels"
-        )
+        ids.append("graded-on-levels")
     said = claim.texts("assumes")
     fits = said == ids if _IS_TESTED.get() else {*CONDITIONS, *MEANINGS}.issuperset(said)
     require(fits, claim.at("assumes"), f"expected {' '.join(ids)}")
@@ -3311,11 +3348,7 @@ def _check_claim(claim: Part, report: Report) -> None:
             _require_unit(claim)
         if "graded" in claim.value:
             _require_graded(claim.part("graded"))
-            tossed = "seed" in claim.part("graded").value
-            kind = claim.get("kind", str)
-            require(tossed == (kind in TOSSED), claim.at("graded"), "cannot be")
-            told = ", and coins tossed by a random seed" * tossed
-            report.trusted.append(f"how outcomes were graded{told}")
+            report.trusted.append("how outcomes were graded")
         CHECKS[claim.value["kind"]](claim, report)
         if claim.value.get("drawn") is not None:
             _require_drawn_among(claim)
@@ -3410,12 +3443,7 @@ def _require_unit(claim: Part) -> None:
 
 def _require_graded(graded: Part) -> None:
     """Whether outcomes can have been graded like this."""
-    if "seed" in graded.value:
-        graded.only("seed by scale ids")
-        _require_seed(graded)
-        _choice(graded, "ids", ("row_ids", "places"))
-    else:
-        graded.only("by scale")
+    graded.only("by scale")
     by, scale = graded.get("by", str, type(None)), graded.limits("scale")
     named = by is None or (0 < len(by) <= 200 and by == by.strip() and by.isprintable())
     fits = named and 2 <= len(scale) <= 1001 and -math.inf < scale[0] < scale[-1] < math.inf
@@ -3423,10 +3451,6 @@ def _require_graded(graded: Part) -> None:
     step = (scale[-1] - scale[0]) / (len(scale) - 1)
     equal = all(abs(two - one - step) <= 1e-6 * step for one, two in pairwise(scale))
     require(equal, graded.at("scale"), "does not rise in equal steps")
-
-
-# The kinds whose graded rows are tossed for.
-TOSSED = ("cascade",)
 
 
 def _most_drawn(drawn: Part, units: int, rows: int) -> tuple[int, int]:
@@ -3541,16 +3565,11 @@ def told_claim(claim: dict[str, Any]) -> dict[str, Any]:
     if len(by_group) == 1 and "group" not in by_group[0]:
         plain |= by_group.pop()
     drawn, graded = claim.get("drawn"), claim.get("graded")
-    told_of = "coins" if "seed" in (graded or {}) else "graded"
     return {
         **plain,
         **({"groups": by_group} if by_group else {}),
         **({"draw": {key: drawn.get(key) for key in DRAWN}} if drawn else {}),
-        **(
-            {told_of: {key: graded[key] for key in ("by", "seed") if key in graded}}
-            if graded
-            else {}
-        ),
+        **({"graded": {"by": graded["by"]}} if graded else {}),
     }
 
 
@@ -3639,7 +3658,7 @@ def _told_lines(name: str, told: dict[str, Any]) -> Iterator[str]:
     inner = {key: value for key, value in told.items() if isinstance(value, dict)}
     groups = told.get("groups", ())
     parts = [f"{key} {_shown(told[key])}" for key in told if key not in ("groups", *inner)]
-    for key in ("draw", "coins", "graded"):
+    for key in ("draw", "graded"):
         by = inner.pop(key, {}).items()
         parts += [f"{key} {part} {_shown(value)}" for part, value in by if value is not None]
     if parts:

@@ -263,7 +263,7 @@ class Watch:
         was certified by.
         """
         columns = () if self.question is None else self.question.columns
-        if self.question is not None and self.question.tosses:
+        if self.question is not None and self.question.may_be_graded:
             other = _RIGHT if self.question.graded else _GRADES
             columns = tuple(column for column in columns if column.name not in other)
         return {column.name: column.needed and self.column is None for column in columns}

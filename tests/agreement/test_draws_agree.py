@@ -15,11 +15,11 @@ from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.coins import keyed_numbers, name_in_cluster
 from pacbound.tally.draws import digest_of_names
 from pacbound.tally.frames.counting import collected
 from pacbound.tally.frames.keyed_rows import Hashed, names_seen, with_hashes, with_numbers
 from pacbound.tally.frames.opening import open_frame
+from pacbound.tally.keyed_numbers import keyed_numbers
 
 Engine = Callable[[Any], Any]
 
@@ -205,7 +205,7 @@ def test_every_engine_hashes_a_million_names_as_python_does(frame: Engine, many:
     assert seen.digest == digest_of_names(np.sort(expected[:, 0]))
     few = [*AWKWARD, *names[-1000:]]
     opened = open_frame(frame(pa.table({"name": few, "at": range(len(few))})), ["name", "at"])
-    keyed = with_hashes(opened, {"hash": Hashed(5, "row", "name"), "within": INSIDE})
+    keyed = with_hashes(opened, {"hash": Hashed(5, "row", "name")})
     halves = {f"half_{place}": 8 * place for place in range(4)}
     found = collected(with_numbers(keyed, "hash", halves), in_order=True)
     order = np.argsort(found["at"].astype(np.int64))
@@ -214,12 +214,6 @@ def test_every_engine_hashes_a_million_names_as_python_does(frame: Engine, many:
     ]
     numbers = np.stack([(parts[i] << np.uint64(32)) + parts[i + 1] for i in (0, 2)], axis=1)
     assert np.array_equal(numbers, keyed_numbers(5, "row", few, each=2))
-    inside = [name_in_cluster(name, name) for name in few]
-    tops = [int(str(digits)[:16], 16) for digits in found["within"][order]]
-    assert tops == keyed_numbers(5, "coin", inside)[:, 0].tolist()
-
-
-INSIDE = Hashed(5, "coin", "name", within="name")
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])

@@ -64,8 +64,8 @@ THREE: dict[str, Any] = {
     "prediction": ["fast", "middle", "slow"],
     "label": "y",
 }
-DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at", "seed": 0}
-WEIGHED: dict[str, Any] = {"weights": "e", "weight_bound": 1, "row_ids": "at", "seed": 0}
+DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at"}
+WEIGHED: dict[str, Any] = {"weights": "e", "weight_bound": 1, "row_ids": "at"}
 # With how often rows are read.
 QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
     "calibration": ("calibration", CORRECT, 1),
@@ -88,10 +88,10 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
     "clusters": ("calibration", {**CORRECT, **DRAWN}, 3),
     "clusters and classes": ("cascade", {**TWO, **DRAWN}, 3),
     "weights": ("recall", {"score": "c", "positive": "ok", **WEIGHED}, 3),
-    "coins": (
+    "grades": (
         "cascade",
-        {"confidence": ["c"], "quality": ["d", "e"], "row_ids": "at", "seed": 0},
-        3,
+        {"confidence": ["c"], "quality": ["d", "e"]},
+        2,
     ),
 }
 
@@ -209,13 +209,13 @@ def test_settings_of_the_session_change_no_count(spark: Any, tmp_path: Path, cas
 
 
 def _all_as_from_arrays(spark: Any) -> None:
-    """Draws of classes; forks, clusters, weights and coins; and answers, to each of a kind."""
+    """Draws of classes; forks, clusters, weights and grades; and answers, to each of a kind."""
     rows, unlabelled = (spark.createDataFrame(table) for table in (TABLE, UNLABELLED))
     for case in ("replacement", "sets", "a class"):
         question, columns, _ = QUESTIONS[case]
         drawn = Tally.count(question, data=rows, **columns, **DRAWN)
         assert drawn == _from_arrays(question, {**columns, **DRAWN})
-    for case in ("forks", "clusters", "weights", "coins"):
+    for case in ("forks", "clusters", "weights", "grades"):
         question, columns, _ = QUESTIONS[case]
         assert Tally.count(question, data=rows, **columns) == _from_arrays(question, columns)
     for question, columns, _ in ANSWERED.values():

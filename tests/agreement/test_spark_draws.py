@@ -1,4 +1,4 @@
-"""Every verb that counts a table, with groups, clusters, weights, coins and answers, on a master
+"""Every verb that counts a table, with groups, clusters, weights, grades and answers, on a master
 and two workers, against the arrays; in the middle of a count an executor dies, and in the middle of
 a draw a worker.
 
@@ -43,7 +43,7 @@ GROUPS: Asked = {"groups": "site"}
 CLUSTERS: Asked = {"clusters": "patient", "row_ids": "id", "seed": 3}
 BOUND: Asked = {**CLUSTERS, "cluster_bound": 60}
 WEIGHTS: Asked = {"weights": "w", "row_ids": "id", "weight_bound": 2.5, "seed": 0}
-COINS: Asked = {"graded_by": "a judge", "row_ids": "id", "seed": 0}
+JUDGED: Asked = {"graded_by": "a judge"}
 GRADE: Asked = {
     "graded_by": "a judge",
     "quality": "grade",
@@ -56,7 +56,7 @@ SCORE: Asked = {"score": "c", "positive": "u"}
 CASCADE: Asked = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "slow2"}
 THREE: Asked = {**CASCADE, "confidence": ["c", "q_fast"], "prediction": ["fast", "mid", "slow"]}
 REPLACED: Asked = {"prediction": ["slow", "fast"], "label": "slow2"}
-BOTH: Asked = {**COINS, "quality": ["q_fast", "q_slow"], "label": None}
+BOTH: Asked = {**JUDGED, "quality": ["q_fast", "q_slow"], "label": None}
 SETS: Asked = {"probability": ["p0", "p1", "p2"], "label": "slow"}
 JUDGE: Asked = {"verdict": "fast", "label": "slow2", "confidence": "c"}
 
@@ -71,7 +71,7 @@ VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
         {
             **DRAWN,
             "classes": {"correct": None, "prediction": "fast", "label": "slow2"},
-            "coins": GRADE,
+            "grades": GRADE,
             "answers": {"correct": "ok_back"},
             "answers and clusters": {"correct": "ok_back", **CLUSTERS},
         },
@@ -79,7 +79,7 @@ VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
     "abstention": (
         "certify_abstention",
         {**OK, **RISK},
-        {**DRAWN, "coins": GRADE, "answers": {"correct": "ok_back"}},
+        {**DRAWN, "grades": GRADE, "answers": {"correct": "ok_back"}},
     ),
     "recall": (
         "certify_recall",
@@ -104,14 +104,14 @@ VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
     "cascade": (
         "certify_cascade",
         {**CASCADE, **RISK},
-        {**DRAWN, "coins": {**BOTH, **CLUSTERS}, "answers": {"label": "y"}},
+        {**DRAWN, "grades": {**BOTH, **CLUSTERS}, "answers": {"label": "y"}},
     ),
     "cascade of three": (
         "certify_cascade",
         {**THREE, **RISK},
         {
             **DRAWN,
-            "coins": {**BOTH, "quality": ["q_slow", "q_fast", "p0"]},
+            "grades": {**BOTH, "quality": ["q_slow", "q_fast", "p0"]},
             "answers": {"label": "y"},
         },
     ),
@@ -120,7 +120,7 @@ VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
         {**REPLACED, **RISK},
         {
             **DRAWN,
-            "coins": {**BOTH, **CLUSTERS, "prediction": None},
+            "grades": {**BOTH, **CLUSTERS, "prediction": None},
             "answers": {"label": "y", **GROUPS},
         },
     ),
@@ -130,7 +130,7 @@ VERBS: dict[str, tuple[str, Asked, dict[str, Asked]]] = {
         {**JUDGE, **RISK},
         {
             **DRAWN,
-            "coins": {**GRADE, "label": None},
+            "grades": {**GRADE, "label": None},
             "answers": {"label": "label_back"},
         },
     ),
@@ -169,7 +169,7 @@ MANY = (
     "cascade, answers",
     "cascade of three, groups",
     "replacement, plain",
-    "replacement, coins",
+    "replacement, grades",
     "replacement, answers",
     "sets, plain",
     "judge, groups",
@@ -177,11 +177,11 @@ MANY = (
 )
 # What takes longest, with few rows.
 FEWER = (
-    "calibration, coins",
+    "calibration, grades",
     "recall, class",
     "precision, weights",
-    "cascade, coins",
-    "cascade of three, coins",
+    "cascade, grades",
+    "cascade of three, grades",
     "replacement, clusters",
     "sets, weights",
 )

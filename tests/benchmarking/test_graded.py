@@ -1,4 +1,4 @@
-"""Coins against bounds on means: the bounds by exact sums, and the laws by what they lose."""
+"""Bets against bounds on means: the bounds by exact sums, and the laws by what they lose."""
 
 from itertools import product
 from math import prod
@@ -25,6 +25,6 @@ def test_a_bound_passes_a_mean_of_xi_with_probability_at_most_delta(bound: objec
 
 def test_a_law_is_measured_and_shown() -> None:
     row = measure(LAWS[-1], 2, rows=2_000, xi=0.05)
-    assert row["flaws"]["exits"] < row["coins"]["exits"] < row["possible"]
+    assert row["flaws"]["exits"] < row["bets"]["exits"] < row["possible"]
     assert row["met"] is None, "small continuous losses have no bar"
     assert table([row]).count("\n") == 2

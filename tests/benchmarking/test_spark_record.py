@@ -22,7 +22,7 @@ MORE = {
     "calibration in equal-mass bins": "with equal-mass bins, whose scores come back, by {} MB",
     "judge": "with a judge by {} MB",
 }
-# How often rows are read: three times for a draw or for coins, and where it says more. Those of
+# How often rows are read: three times for a draw, and where it says more. Those of
 # answers, which are few in a cascade, are read too.
 READ = {"judge": 6, "calibration by answers": 3 + 4, "cascade by answers": 4 + 5 / 100}
 

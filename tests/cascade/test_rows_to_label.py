@@ -2,7 +2,7 @@
 in the order in which they matter.
 
 `asked_rows.json` was recorded from sessions that kept their walks and were told one label after the
-other, before these were replaced by a function of the table.
+other, before these were replaced by a function of the table; where rows are graded, from counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pacbound.data import fashion_mnist
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 Array = NDArray[Any]
-SCALE: dict[str, Any] = {"quality_scale": (1, 5), "seed": 7}
+SCALE: dict[str, Any] = {"quality_scale": (1, 5)}
 
 
 @cache

@@ -22,7 +22,7 @@ from pacbound import (
 )
 from pacbound.stats.binomial import binomial_upper
 from pacbound.tally import draws
-from pacbound.tally.coins import keyed_numbers
+from pacbound.tally.keyed_numbers import keyed_numbers
 
 # A row is a score and whether it is positive; a cluster is its rows.
 Row = tuple[float, bool]

@@ -19,7 +19,8 @@ from experiments.grades.search import (
 )
 
 from pacbound.stats.graded_bets import (
-    exits_lose_less,
+    cascade_bets,
+    losses_below,
     mean_lower,
     mean_test,
     mean_upper,
@@ -55,18 +56,35 @@ def test_what_is_claimed_of_answers_is_false_with_probability_at_most_delta(
     assert 0 < worst <= delta
 
 
-@pytest.mark.parametrize(("xi", "delta"), [(0.2, 0.5), (0.3, 0.3), (0.5, 0.2)])
+@pytest.mark.parametrize("losses", [(-1.0, 1.0), (-0.5, 0.25, 1.0)])
+@pytest.mark.parametrize(("xi", "delta"), [(0.0, 0.6), (0.2, 0.5), (0.3, 0.3), (0.5, 0.2)])
 def test_what_is_claimed_of_exits_is_false_with_probability_at_most_delta(
-    xi: float, delta: float
+    xi: float, delta: float, losses: tuple[float, ...]
 ) -> None:
-    family = Family("cascade", 6, 2, (-1.0, 1.0))
-    counts = family.counts()
-    above = family.above(counts)
-    steps = np.stack([above[..., 0], 6 - above.sum(axis=-1), above[..., 1]], axis=-1)
-    claims = exits_lose_less(steps, xi=xi, delta=delta)
-    laws = np.array(list(compositions(12, family.categories))) / 12
+    family = Family("cascade", 8 if len(losses) < 3 else 6, 2, losses)
+    counts, values = family.counts(), np.array(losses)
+    lost, gained = np.maximum(values, 0), np.maximum(-values, 0)
+    powers = np.column_stack([lost, gained, values**2, lost**3, gained**3]) * 64
+    sums = np.rint(family.above(counts) @ (powers * [1 / 16, 1 / 16, 1 / 4, 1, 1])).astype(int)
+    claims = losses_below(sums, rows=family.rows, xi=xi, delta=delta, steps=4)
+    grid = 12 if len(losses) < 3 else 7
+    laws = np.array(list(compositions(grid, family.categories))) / grid
     (worst,), _ = worst_chances(family, laws, [(claims, xi)])
     assert 0 < worst <= delta
+
+
+def test_sums_of_powers_never_say_more_than_the_losses_themselves() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        lost = rng.integers(-60, 61, size=200) * (rng.random(200) < rng.uniform(0.05, 0.9))
+        xi, delta = float(rng.uniform(0, 0.6)), float(rng.choice([0.01, 0.2]))
+        losses, gains = np.maximum(lost, 0), np.maximum(-lost, 0)
+        sums = [each.sum() for each in (losses, gains, lost**2, losses**3, gains**3)]
+        bets = cascade_bets(200, xi, delta)
+        factors = 1 + np.outer(bets.stakes, xi - lost / 60)
+        evidence = np.prod(factors, axis=1) @ bets.shares
+        if losses_below(sums, rows=200, xi=xi, delta=delta, steps=60):
+            assert evidence >= 1 / delta
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.3])

@@ -1,10 +1,7 @@
-"""Graded answers: exactly how often claims are wrong, over rows, and for cascades over coins.
+"""Graded answers: exactly how often claims are wrong, over rows.
 
-A law has a few kinds of rows. A grade of a calibration or an abstention is on one level. The coin
-of a row of a cascade matters only by which qualities, and differences of qualities, it is below: it
-is cut into intervals at these, and each kind of row with each interval is judged by the library
-itself. What is left are a few outcomes with their probabilities, and the chance of every sample of
-them is a multinomial one. Nothing is simulated.
+A law has a few kinds of rows, each of which is judged by the library itself. The chance of every
+sample of them is a multinomial one. Nothing is simulated.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from math import factorial, prod
 from operator import itemgetter
 from typing import Any
@@ -22,15 +19,13 @@ import pytest
 
 from pacbound import Tally
 from pacbound.claims import claim_of
-from pacbound.procedures.cascade import first_failure, step_passes
+from pacbound.procedures.cascade import first_failure
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.coins import COIN, Graded
-from pacbound.tally.columns import Rows, Slot
-from pacbound.tally.questions import QUESTIONS
+from pacbound.stats.graded_bets import losses_below
+from pacbound.tally.questions.cascade import FINE
 
 MISSING = float("nan")
-Key = tuple[tuple[int, ...], int]
+Key = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -52,20 +47,14 @@ class Kind:
 
 
 def _outcomes(kind: str, law: Sequence[Kind]) -> dict[Key, float]:
-    """The chance of each cell and outcome, over the kinds of rows and the coins."""
+    """The chance of each cell, with what is counted there, over the kinds of rows."""
     chances: dict[Key, float] = defaultdict(float)
-    for row in law if kind != "cascade" else ():
-        chances[_judged(kind, row, 0.0)] += row.chance
-    for row in law if kind == "cascade" else ():
-        quality = np.array(row.given)
-        bounds = [*quality, *(1 - quality), *np.abs(np.subtract.outer(quality, quality)).ravel()]
-        cuts = np.unique([0.0, 1.0, *(x for x in bounds if x == x)])  # noqa: PLR0124
-        for low, high in pairwise(cuts.tolist()):
-            chances[_judged(kind, row, (low + high) / 2)] += row.chance * (high - low)
+    for row in law:
+        chances[_judged(kind, row)] += row.chance
     return chances
 
 
-def _judged(kind: str, row: Kind, coin: float) -> Key:
+def _judged(kind: str, row: Kind) -> Key:
     quality = np.array([row.given])
     scores = np.array([row.scores])
     if kind != "cascade":
@@ -73,13 +62,8 @@ def _judged(kind: str, row: Kind, coin: float) -> Key:
     given: dict[str, Any] = {"confidence": scores, "quality": quality}
     if kind == "calibration":
         given["n_bins"] = 2
-    question, arrays = QUESTIONS[kind].of_arrays(**given)
-    question = question.counting_grades(Graded())
-    rows = Rows.of_arrays(question.slots, arrays)
-    slots = {**rows.slots, COIN: Slot("number", COIN)}
-    rows = replace(rows, slots=slots, columns={**rows.columns, COIN: np.array([coin])})
-    found = question.judge(rows, Vocabulary(ClassRule()), Evidence())
-    return tuple(found.cells[0].tolist()), int(found.outcomes[0])
+    tally = Tally.count(kind, **given)
+    return tuple(tally.cells[0].tolist()), tuple(tally.counts[0].tolist())
 
 
 def _samples(chances: dict[Key, float], n: int) -> Iterator[tuple[float, Counter[Key]]]:
@@ -93,9 +77,9 @@ def _samples(chances: dict[Key, float], n: int) -> Iterator[tuple[float, Counter
 def _tally(layout: Tally, seen: Counter[Key]) -> Tally:
     cells = sorted({cell for cell, _ in seen})
     counts = np.zeros((len(cells), len(layout.outcomes)), dtype=np.int64)
-    for (cell, outcome), times in seen.items():
-        counts[cells.index(cell), outcome] += times
-    rows, places = int(counts.sum()), np.array(cells, dtype=np.int64)
+    for (cell, counted), times in seen.items():
+        counts[cells.index(cell)] += times * np.array(counted)
+    rows, places = seen.total(), np.array(cells, dtype=np.int64)
     return replace(layout, rows=rows, cells=places, counts=counts, sources=frozenset())
 
 
@@ -111,7 +95,7 @@ def _wrong(
     given: dict[str, Any] = {"confidence": scores, "quality": quality}
     if kind != "cascade":
         given = {"confidence": scores[:, 0], "quality": quality[:, 0]}
-    options = {"n_bins": 2} if kind == "calibration" else {"seed": 0} if kind == "cascade" else {}
+    options = {"n_bins": 2} if kind == "calibration" else {}
     layout = Tally.count(kind, **given, **options)
     claim, wrong, made = claim_of(kind), 0.0, 0.0
     for chance, seen in _samples(chances, n):
@@ -251,14 +235,13 @@ def test_no_look_of_an_adaptive_grader_claims_what_all_grades_do_not(
     slow = rng.choice([0.25, 0.5, 0.75, 1.0], size=n, p=[0.1, 0.1, 0.3, 0.5])
     fast = np.clip(slow[:, None] - rng.choice([-0.25, 0.0, 0.5], size=(n, models - 1)), 0, 1)
     whole = np.column_stack([fast, slow])
-    ids = np.arange(n)
     claim = claim_of("cascade")
     asked = {"xi": 0.25, "delta": 0.1}
-    full = _ends(claim, asked, Tally.count("cascade", scores, quality=whole, row_ids=ids, seed=0))
+    full = _ends(claim, asked, Tally.count("cascade", scores, quality=whole))
     seen = np.full_like(whole, np.nan)
     settled: Any = None
     for _ in range(12):
-        tally = Tally.count("cascade", scores, quality=seen, row_ids=ids, seed=0)
+        tally = Tally.count("cascade", scores, quality=seen)
         made = claim.certify(tally, asked)
         for here, there in zip(_ends(claim, asked, tally), full, strict=True):
             assert here <= there
@@ -281,7 +264,8 @@ def _ends(claim: Any, asked: dict[str, Any], tally: Tally) -> list[float]:
     level = asked["delta"] / len(walks)
 
     def test(walk: JointWalk) -> Any:
-        return step_passes(walk.losses, walk.gains, tally.rows, xi=asked["xi"], level=level)
+        asks = {"rows": tally.rows, "xi": asked["xi"], "delta": level, "steps": FINE}
+        return losses_below(walk.grades, **asks)
 
     ends = [first_failure(walk, test) - 1 for walk in walks]
     pairs = zip(walks, ends, strict=True)

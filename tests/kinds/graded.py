@@ -1,4 +1,4 @@
-"""Graded answers: calibrations and abstentions, and cascades by coins."""
+"""Graded answers: calibrations, abstentions and cascades."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _random(rng: np.random.Generator) -> Certificate:
     models = int(rng.choice([2, 3]))
     confidence = scores(rng, rows, models - 1)
     given: dict[str, Any] = {"quality": quality[:, :models], "xi": rate(rng)}
-    return certify_cascade(confidence, **given, **asked, seed=int(rng.integers(9)))
+    return certify_cascade(confidence, **given, **asked)
 
 
 def _use() -> Use:
@@ -65,14 +65,12 @@ KIND = Kind(
         "calibration-levels": lambda: calibrate(
             n_bins=4, delta=0.05, **graded_rows(600) | {"quality_scale": (1, 2, 3, 4, 5)}
         ),
-        "cascade-graded": lambda: certify_cascade(
-            xi=0.1, delta=0.05, seed=3, **cascade_rows(600, 2, 0.0)
-        ),
+        "cascade-graded": lambda: certify_cascade(xi=0.1, delta=0.05, **cascade_rows(600, 2, 0.0)),
         "cascade-graded-partial": lambda: certify_cascade(
-            xi=0.1, delta=0.05, row_ids=np.arange(600), seed=0, **cascade_rows(600, 2, 0.05)
+            xi=0.1, delta=0.05, **cascade_rows(600, 2, 0.05)
         ),
         "cascade-graded-paths": lambda: certify_cascade(
-            xi=0.1, delta=0.05, seed=0, **cascade_rows(600, 3, 0.02)
+            xi=0.1, delta=0.05, **cascade_rows(600, 3, 0.02)
         ),
     },
     layouts=("calibration-graded", "abstention-graded", "cascade-graded-partial"),

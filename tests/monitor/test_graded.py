@@ -1,4 +1,4 @@
-"""Monitors of graded claims take qualities as they are, without coins."""
+"""Monitors of graded claims take qualities as they are."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_abstention_takes_grades_and_rings_where_they_fall() -> None:
 
 
 def test_a_graded_cascade_takes_qualities_preferences_and_losses() -> None:
-    made = certify_cascade(SCORE, quality=QUALITY, xi=0.05, delta=0.01, graded_by="people", seed=0)
+    made = certify_cascade(SCORE, quality=QUALITY, xi=0.05, delta=0.01, graded_by="people")
     assert made.certified
     limit = float(made.thresholds[0])
     by_quality, by_loss = Monitor(made, delta=1e-3), Monitor(made, delta=1e-3)
@@ -87,7 +87,7 @@ def test_a_graded_cascade_takes_qualities_preferences_and_losses() -> None:
 
 
 def test_what_a_graded_monitor_cannot_take_is_refused() -> None:
-    made = certify_cascade(SCORE, quality=QUALITY, xi=0.05, delta=0.01, seed=0)
+    made = certify_cascade(SCORE, quality=QUALITY, xi=0.05, delta=0.01)
     monitor = Monitor(made, delta=1e-3)
     with pytest.raises(InvalidTypeError, match="quality is missing"):
         monitor.update({"confidence": [0.9], "prediction": [[0, 1]]})

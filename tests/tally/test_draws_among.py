@@ -25,7 +25,7 @@ from pacbound.errors import (
     InvalidValueError,
     RepeatedSourceError,
 )
-from pacbound.tally.coins import keyed_numbers
+from pacbound.tally.keyed_numbers import keyed_numbers
 
 ROWS = 900
 RNG = np.random.default_rng(3)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import bdtr
 
-from pacbound.tally.coins import keyed_numbers, uniforms
+from pacbound.tally.keyed_numbers import keyed_numbers, uniforms
 
 FROZEN = [[10533308357501219704, 15138579770014947881], [1655787586065050667, 999235525540075702]]
 
@@ -23,7 +23,7 @@ def test_another_seed_or_purpose_gives_other_numbers() -> None:
     found = [
         keyed_numbers(seed, purpose, names).tolist()
         for seed in (0, 1)
-        for purpose in ("cluster", "row", "coin")
+        for purpose in ("cluster", "row", "name")
     ]
     assert len({str(numbers) for numbers in found}) == len(found)
 

@@ -25,7 +25,8 @@ from pacbound.stats.arguments import (
     real_numbers,
     whole_number,
 )
-from pacbound.tally.coins import Graded, seed_of
+from pacbound.tally.grades import Graded
+from pacbound.tally.keyed_numbers import seed_of
 from pacbound.tally.questions.cascade import MOST_EXITS
 from pacbound.tally.row_options import RowOptions
 
@@ -192,8 +193,8 @@ def design_cascade(  # noqa: PLR0913
     data
         The paths of files.
     **rows
-        How rows are read, see `RowOptions`: `seed`, what draws the fold and tosses the coins of
-        graded rows, drawn by the operating system if left out; `classes`, `missing`,
+        How rows are read, see `RowOptions`: `seed`, what draws the fold, drawn by the operating
+        system if left out; `classes`, `missing`,
         `unseen_labels` and `unrelated_labels`; `quality_scale` and `graded_by`; `progress`, called
         with the share of the work that is done; `about` and `sample`; and for files `delimiter`,
         `decimal` and `scale`.
@@ -245,7 +246,7 @@ def design_cascade(  # noqa: PLR0913
         "quality": quality,
     }
     graded = _graded(quality, rows)
-    seed = seed_of(rows.get("seed")) if graded is None or graded.seed is None else graded.seed
+    seed = seed_of(rows.get("seed"))
     table = (
         ModelTable.of_arrays(columns, reading.rule, graded)
         if data is None
@@ -315,7 +316,7 @@ def _refuse_unknown(rows: Mapping[str, Any]) -> None:
 def _graded(quality: Any, rows: Mapping[str, Any]) -> Graded | None:
     """How outcomes are graded; None if they are not."""
     if quality is not None:
-        return Graded.of(rows, tossed=True)
+        return Graded.of(rows)
     for name in ("quality_scale", "graded_by"):
         if rows.get(name) is not None:
             raise InvalidTypeError(

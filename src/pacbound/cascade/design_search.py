@@ -84,7 +84,7 @@ class Fold:
     """
 
     cells: Integers
-    losses: Integers
+    losses: Floats
     costs: tuple[float, ...]
     slow: int
 
@@ -182,12 +182,12 @@ class Evaluation:
 
     def at(self, exits: Sequence[int], vector: Integers) -> tuple[float, float]:
         """The mean cost and the mean loss of a row at one vector of thresholds, on the grid."""
-        left, loss, cost = np.ones(len(self._cells), dtype=bool), 0, 0.0
+        left, loss, cost = np.ones(len(self._cells), dtype=bool), 0.0, 0.0
         for m, threshold in zip(exits, vector.tolist(), strict=True):
             if threshold <= top_of(len(exits)):
                 cost += self._fold.costs[m] * int(left.sum())
                 leaves = left & (self._cells[:, m] >= threshold)
-                loss += int(self._fold.losses[leaves, m].sum())
+                loss += float(self._fold.losses[leaves, m].sum())
                 left &= ~leaves
         cost += self._fold.costs[self._fold.slow] * int(left.sum())
         return cost / len(left), loss / len(left)

@@ -19,7 +19,6 @@ from pacbound.sources.paths import Paths
 from pacbound.sources.values import MISSING, Values
 from pacbound.stats.arguments import whole_number
 from pacbound.tally.classes import ALL_PREDICT, ClassRule, Evidence, Vocabulary
-from pacbound.tally.coins import Graded, coins, tossed_sign
 from pacbound.tally.columns import (
     QUALITY,
     Rows,
@@ -34,6 +33,7 @@ from pacbound.tally.columns import (
     scaled,
 )
 from pacbound.tally.count import Counting
+from pacbound.tally.grades import Graded
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
     CASCADE,
@@ -182,17 +182,16 @@ class ModelTable:
                 "the same rows are drawn again. Rows may not be dropped for it."
             )
 
-    def losses(self, rows: Integers, slow: int) -> Integers:
-        """+1 where answering by a model loses against the slow one, -1 where it gains; where
-        answers are graded, as the coins of these rows say.
+    def losses(self, rows: Integers, slow: int) -> Floats:
+        """+1 where answering by a model loses against the slow one, -1 where it gains; between
+        where answers are graded, in 64ths.
         """
         differs = self.answers[rows] != self.answers[rows, slow][:, None]
-        if self.quality is None or self.graded is None:
-            right = (self.answers[rows] == self.truth[rows][:, None]).astype(np.int64)
+        if self.quality is None:
+            right = (self.answers[rows] == self.truth[rows][:, None]).astype(np.float64)
             return np.asarray((right[:, slow][:, None] - right) * differs)
-        coin = coins(self.graded.seed or 0, map(str, rows.tolist()))[:, None]
         quality = np.nan_to_num(self.quality[rows])
-        return tossed_sign(coin, (quality[:, [slow]] - quality) * differs)
+        return np.asarray(np.rint((quality[:, [slow]] - quality) * differs * 64) / 64)
 
     def mean_quality(self, rows: Integers) -> list[float]:
         """How good each model is on average: the share that is right, or the mean grade."""
@@ -209,17 +208,11 @@ class ModelTable:
         question = CASCADE.of_models(
             names.confidences[:-1], names.answers, None if graded else names.labels, names.qualities
         )
-        question = replace(question, graded=self.graded)
-        slots = tuple(question.slots)
-        if graded:
-            # By the place in the whole table: a row of the fold, whose coin was looked at, has
-            # another one than every row that certifies.
-            question = replace(question, slots={**question.slots, "row_ids": Slot("name", "row")})
+        question = question.counting_grades(self.graded)
         # Labels may have been bought where any of the models differs, so all of them are looked at.
         counting = Counting(question, replace(self.rule, unrelated_labels=True))
         for part in blocks(len(rows)):
-            columns = dict(zip(slots, self._columns(rows[part], models), strict=True))
-            columns |= {"row_ids": rows[part]} if graded else {}
+            columns = dict(zip(question.slots, self._columns(rows[part], models), strict=True))
             counting.ask(Rows(question.slots, columns, part.start))
         counted = counting.result(self.sources)
         if graded:

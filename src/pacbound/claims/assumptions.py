@@ -11,22 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pacbound.says import Sentence, Value, confidence, with_counts
-from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
+from pacbound.tally.grades import Graded
 from pacbound.tally.questions.question import OVERLAPPING, Scope
 
 if TYPE_CHECKING:
     from pacbound.claims.certificate import Certificate
 
 # What is assumed beside all else where outcomes were graded.
-BY_COINS: Final = "graded-by-coins"
 ON_LEVELS: Final = "graded-on-levels"
-
-
-def as_grades_count(graded: Graded) -> str:
-    """The name of how grades count."""
-    return ON_LEVELS if graded.seed is None else BY_COINS
-
 
 # What every claim assumes of a sample of rows whose number was fixed beforehand.
 SAMPLE: Final = (
@@ -96,12 +89,6 @@ def as_graded(graded: Graded | None) -> str:
     return f"as graded by {graded.by}" if graded and graded.by else "as graded"
 
 
-def drawn_over(graded: Graded | None, rows: str = "rows") -> str:
-    """What the failure probability is over."""
-    tossed = graded is not None and graded.seed is not None
-    return f"over the draw of these {rows}" + " and their coins" * tossed
-
-
 def in_plain_words(
     certificate: Certificate, clause: str, values: Mapping[str, Value], rows: str = "rows"
 ) -> Sentence:
@@ -145,13 +132,8 @@ def described_grading(graded: Graded | None) -> list[str]:
         return []
     worst, best = graded.scale[0], graded.scale[-1]
     by = f"by {graded.by}" if graded.by else "by a judge that nobody named (graded_by)"
-    if graded.seed is None:
-        steps = f" in {len(graded.scale) - 1} steps" if graded.declared else ""
-        return [f"Graded from {worst:g} to {best:g}{steps} {by}."]
-    return [
-        f"Graded from {worst:g} to {best:g} {by}; the outcome of each row is the toss of a coin of "
-        "its own, so delta is over rows and coins, and right and wrong mean what the coins say.",
-    ]
+    steps = f" in {len(graded.scale) - 1} steps" if graded.declared else ""
+    return [f"Graded from {worst:g} to {best:g}{steps} {by}."]
 
 
 _CLAIM_PER = {
@@ -198,12 +180,10 @@ def _picked(drawn: Drawn, act: str) -> list[str]:
     ]
 
 
-def described_seed(drawn: Drawn | None, graded: Graded | None) -> list[str]:
+def described_seed(drawn: Drawn | None) -> list[str]:
     """The line of a summary that says how to draw the same rows again, and what not to do."""
     if drawn is not None and drawn.seed is not None:
         return [seed_line(drawn.seed, "draw the same rows", fresh=drawn.fresh)]
-    if graded is not None and graded.seed is not None:
-        return [seed_line(graded.seed, "toss the same coins", fresh=graded.fresh)]
     return []
 
 

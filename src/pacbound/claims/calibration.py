@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import ON_LEVELS, as_graded, drawn_over, in_plain_words
+from pacbound.claims.assumptions import ON_LEVELS, as_graded, in_plain_words
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -337,8 +337,8 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
             ),
             _in_plain_words(certificate),
             promise=Sentence(
-                f"With probability at least {{confidence}} {drawn_over(graded)}, the {what} of "
-                f"every bin{every}{judged} lies in its interval{_ENDS[certificate.side]}.",
+                f"With probability at least {{confidence}} over the draw of these rows, the {what} "
+                f"of every bin{every}{judged} lies in its interval{_ENDS[certificate.side]}.",
                 {"confidence": confidence(certificate.delta), "as graded": as_graded(graded)},
             ),
             table=_table_of(certificate),

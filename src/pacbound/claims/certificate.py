@@ -46,8 +46,8 @@ from pacbound.sources.batches import Progress
 from pacbound.sources.notation import Notation, NotationOptions
 from pacbound.sources.paths import Paths
 from pacbound.stats.arguments import truth_value
-from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
+from pacbound.tally.grades import Graded
 from pacbound.tally.questions import with_article
 from pacbound.tally.row_rules import RowRule
 
@@ -142,7 +142,7 @@ class Certificate:
         How the rows were drawn from others, by clusters or weights; None if all rows of the
         data were counted as they are.
     graded : Graded or None
-        How outcomes were graded and tossed by coins; None where they are right or wrong.
+        How outcomes were graded; None where they are right or wrong.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -191,7 +191,7 @@ class Certificate:
 
     @property
     def graded(self) -> Graded | None:
-        """How outcomes were graded and tossed by coins; None where they are right or wrong."""
+        """How outcomes were graded; None where they are right or wrong."""
         found: Graded | None = self.values.get("graded")
         return found
 
@@ -705,11 +705,9 @@ class Certificate:
         ]
 
     def draw_lines(self) -> list[str]:
-        """What was drawn or tossed by a seed, and what it means to try another, as a summary says
-        it.
-        """
+        """What was drawn by a seed, and what it means to try another, as a summary says it."""
         drawn = [] if self.draw is None else described_draw(self.draw, self.n, self.by.act)
-        return [*described_grading(self.graded), *drawn, *described_seed(self.draw, self.graded)]
+        return [*described_grading(self.graded), *drawn, *described_seed(self.draw)]
 
     def sample_lines(self) -> list[str]:
         """What its rows are called, as a summary says it."""

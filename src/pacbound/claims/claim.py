@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import as_grades_count, assumed_of_drawn, assumed_of_groups
+from pacbound.claims.assumptions import ON_LEVELS, assumed_of_drawn, assumed_of_groups
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
@@ -28,8 +28,8 @@ from pacbound.forms import Ask, checked
 from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
 from pacbound.stats.arguments import LARGEST_COUNT, exact_sum
-from pacbound.tally.coins import Graded
 from pacbound.tally.draws import Drawn
+from pacbound.tally.grades import Graded
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.question import OVERLAPPING, RowColumn, Scope, subject_of
 from pacbound.tally.row_ids import LABEL, RowIds, returned
@@ -172,7 +172,7 @@ class Claim(ABC, Generic[C]):
         """
         ids = tuple(ids) if scope == "top" else assumed_of_groups(ids, scope)
         ids = ids if drawn is None else assumed_of_drawn(ids, drawn, self.act)
-        return ids if graded is None else (*ids, as_grades_count(graded))
+        return ids if graded is None else (*ids, ON_LEVELS)
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if columns or row options do not go with what was asked for, before a row is
@@ -377,7 +377,7 @@ class Claim(ABC, Generic[C]):
 
 def counts_of(evidence: Tally) -> list[tuple[str | None, dict[str, NDArray[np.int64]]]]:
     """The same of a tally that was looked at."""
-    on_levels = evidence.graded is not None and evidence.graded.seed is None
+    on_levels = evidence.graded is not None
     found = []
     for group, cells, rows in rows_by_group(evidence):
         counts = (
@@ -419,7 +419,7 @@ def require_tally(tally: Tally, kind: str, grid: Any, *, lowest: int, columns: s
         raise InvalidValueError(
             f"There are no rows to certify {subject_of(kind)} on: pass at least one."
         )
-    known = QUESTIONS[kind].row_outcomes or tally.outcomes
+    known = QUESTIONS[kind].of_a_row_among(tally.outcomes)
     total = exact_sum(tally.counts[:, [name in known for name in tally.outcomes]])
     fits = total == tally.rows or tally.scope in OVERLAPPING
     if (tally.counts < 0).any() or not fits or total > LARGEST_COUNT:

@@ -15,8 +15,8 @@ from pacbound.claims.calibration import calibrate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.stats.binomial import binomial_interval
-from pacbound.tally.coins import seed_of
 from pacbound.tally.draws import CHOOSING
+from pacbound.tally.keyed_numbers import seed_of
 from pacbound.tally.row_options import RowOptions
 
 # The names of the claims in the bundle.

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 
-from pacbound.claims.assumptions import SAMPLE, as_graded, drawn_over, in_plain_words
+from pacbound.claims.assumptions import SAMPLE, as_graded, in_plain_words
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import (
     Cells,
@@ -533,8 +533,8 @@ class ReplacementClaim(Claim[ReplacementCertificate]):
             self._costs(certificate),
             Sentence(rule, filled),
             Sentence(
-                f"With probability at least {{confidence}} {drawn_over(graded)}, {loses}{where}"
-                f"{'' if graded is None else ', {judged}'}.",
+                f"With probability at least {{confidence}} over the draw of these rows, "
+                f"{loses}{where}{'' if graded is None else ', {judged}'}.",
                 filled,
             ),
             refused=why,

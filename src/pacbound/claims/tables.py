@@ -16,14 +16,9 @@ from pacbound.fields import Field, Fields, Tables, Values
 from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.says import Sentence
 from pacbound.stats.binomial import bonferroni_level, sidak_level
-from pacbound.tally.coins import (
-    Graded,
-    graded_from,
-    graded_to_dict,
-    seed_from,
-    seed_to_json,
-)
 from pacbound.tally.draws import Drawn, drawn_from, unit_to_dict
+from pacbound.tally.grades import Graded, graded_from, graded_to_dict
+from pacbound.tally.keyed_numbers import seed_from, seed_to_json
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.tally import Tally
 
@@ -61,7 +56,7 @@ class GradedForm(Form):
     """How outcomes were graded."""
 
     def read(self, part: Reader, key: str) -> Graded:
-        """Judge and scale; with coins their seed, and what they know rows by."""
+        """Judge and scale."""
         return graded_from(part.mapping(key))
 
     def write(self, value: Graded) -> Json:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from math import inf, isinf
 from typing import Any
 
-from pacbound.claims.assumptions import as_graded, counted_once, drawn_over, in_plain_words
+from pacbound.claims.assumptions import as_graded, counted_once, in_plain_words
 from pacbound.claims.rates import (
     Refusal,
     common_threshold,
@@ -210,7 +210,7 @@ def said(claim: Any, certificate: Any) -> Says:
         _costs(words, filled, values["scope"]),
         ruled if str(ruled) else None,
         Sentence(
-            f"With probability at least {{confidence}} {drawn_over(graded, words.rows)}, "
+            f"With probability at least {{confidence}} over the draw of these {words.rows}, "
             f"{promise}{every}{_weighing(certificate, words)}.",
             filled,
         ),

@@ -256,7 +256,7 @@ def _rows(claim: Claim[Any]) -> tuple[str, ...]:
     classes = () if len(compared) < 2 else RELATED if several else CLASSES
     if any(column.holds == "flag" for column in claim.question.columns):
         classes = tuple(dict.fromkeys((*POSITIVE, *classes)))
-    graded = GRADED if claim.question.tosses else ()
+    graded = GRADED if claim.question.may_be_graded else ()
     joins = JOINED_BY if claim.question.joins else ()
     back = ("labels", "cannot_tell")
     return (*joins, *classes, *graded, *DRAWN, *back, *PIPED, *COUNTED)

@@ -17,7 +17,6 @@ from pacbound.sources.paths import expanded
 from pacbound.tally import Tally
 from pacbound.tally.document import is_tally_file
 from pacbound.tally.draws import CHOOSING
-from pacbound.tally.questions.question import GRADED_SLOTS
 
 # How the name of a file begins that was counted.
 _OF_FILE = "sha256:"
@@ -33,10 +32,10 @@ def seed_for(
 ) -> int | None:
     """The seed that was typed; else that of the certificate or tally that stands at `output`, or of
     a `member` of it, if it is one of the same kind and of the very files (but for labels that came
-    back), and rows are drawn or tossed for here; else None.
+    back), and rows are drawn here; else None.
     """
     typed: int | None = given.get("seed")
-    draws = any(given.get(name) is not None for name in ("fold", *CHOOSING, *GRADED_SLOTS))
+    draws = any(given.get(name) is not None for name in ("fold", *CHOOSING))
     if not draws or typed is not None or output is None or not output.is_file():
         return typed
     try:
@@ -64,6 +63,6 @@ def _seeds(certificate: Certificate | Tally) -> set[int]:
     if isinstance(certificate, Tally):
         return set() if certificate.seed is None else {certificate.seed}
     declared = getattr(certificate, "declared", None)
-    own = [each.seed for each in (certificate.draw, certificate.graded, declared) if each]
+    own = [each.seed for each in (certificate.draw, declared) if each]
     inside = [_seeds(member) for member in certificate.members.values()]
     return {seed for seed in own if seed is not None}.union(*inside)

@@ -116,12 +116,9 @@ def recounted(
 
 
 def _grading(certificate: Certificate) -> dict[str, Any]:
-    """How outcomes were graded, and the seed of their coins."""
+    """How outcomes were graded."""
     graded = certificate.graded
-    if graded is None:
-        return {}
-    seed = {} if graded.seed is None else {"seed": graded.seed}
-    return {"graded_by": graded.by, "quality_scale": graded.scale, **seed}
+    return {} if graded is None else {"graded_by": graded.by, "quality_scale": graded.scale}
 
 
 def _batch_again(

@@ -30,9 +30,9 @@ from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.sources.engines import reading_frame
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.coins import fresh_seed
 from pacbound.tally.columns import Rows, Slot, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw, Unused
+from pacbound.tally.keyed_numbers import fresh_seed
 from pacbound.tally.questions import with_article
 from pacbound.tally.rollout_rows import LOOKED_AT, RolloutRows
 from pacbound.tally.row_options import POSITIVE

@@ -34,9 +34,9 @@ from pacbound.monitor.state import (
 )
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import Class, Evidence
-from pacbound.tally.coins import seed_from, seed_to_json
 from pacbound.tally.document import names_from_text, names_to_text
 from pacbound.tally.draws import Numbers
+from pacbound.tally.keyed_numbers import seed_from, seed_to_json
 
 ONE: Final = "pacbound-monitor"
 SEVERAL: Final = "pacbound-monitor-bundle"

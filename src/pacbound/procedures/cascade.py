@@ -57,11 +57,16 @@ fold saw gains. Before the first step stands "never exit", which loses nothing a
 **Partial labels.** A row that exits early, whose answer differs from the slow model's and that has
 no label counts as a loss, in each of its groups.
 
+**Grades.** Where answers are graded, D is a difference of qualities, from -1 to 1, and a step is
+tested by bets (`losses_below`) at its level: nothing else changes. One preference a row makes D
+-1, 0 or 1, and is tested as losses and gains are.
+
 Lemma (monotone tests). A step that passes with b losses and c gains passes with fewer losses and
 with more gains.
 Exact: the region is {b <= bmax(c)}, and bmax is made nondecreasing when it is computed.
 Pair: Upper(b) rises in b and Lower(c) in c, and the bound is their difference.
 xi = 0: P(Bin(b + c, 1/2) <= b) = P(Bin(b + c, 1/2) >= c) rises in b and falls in c.
+Grades: the evidence of bets rises when any D falls.
 
 Theorem. Let n rows be independent draws, n fixed, and let each row's label exist, and be what it
 is, whether it is asked for or not. Ask for labels in any order, by any rule, also one that looks at
@@ -129,8 +134,10 @@ from pacbound.stats.binomial import (
     fixed_sequence,
     sidak_level,
 )
+from pacbound.stats.graded_bets import losses_below
 from pacbound.stats.paired import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test
 from pacbound.stats.planning import least_passing
+from pacbound.tally.questions.cascade import FINE
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -312,7 +319,7 @@ def walks_from_counts(
     cells: Integers, counts: Integers, declared: Declared | None = None
 ) -> tuple[JointWalk, ...]:
     """The walk along each path, from the occupied joint cells and the counts of their joint
-    outcomes; of two models at the occupied cells alone.
+    outcomes, or of what exits lose; of two models at the occupied cells alone.
     """
     exits = cells.shape[1]
     if declared is not None:
@@ -407,7 +414,13 @@ def _tried(exits: int) -> Integers:
 
 def _test(n: int, asked: Asked, level: float) -> Test:
     passes = partial(step_passes, n=n, xi=asked.xi, level=level, bound=asked.bound)
-    return lambda walk: passes(walk.losses, walk.gains)
+
+    def test(walk: JointWalk) -> Flags:
+        if walk.grades is None:
+            return passes(walk.losses, walk.gains)
+        return losses_below(walk.grades, rows=n, xi=asked.xi, delta=level, steps=FINE)
+
+    return test
 
 
 def _walk_down(
@@ -455,7 +468,7 @@ def first_failure(walk: JointWalk, test: Test) -> int:
     With fewer losses and more gains a step keeps passing, so the test is asked only where losses
     rise or gains fall; and in growing blocks, as long as all before them pass.
     """
-    worse = (np.diff(walk.losses) > 0) | (np.diff(walk.gains) < 0)
+    worse = (np.diff(walk.losses) > 0) | (np.diff(walk.gains) < 0) | (walk.grades is not None)
     asked = np.append(0, np.flatnonzero(worse) + 1)
     start, block = 0, 64
     while start < len(asked):

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, grid_of, of_exit
+from pacbound.tally.questions.cascade import (
+    ONLY_FAST,
+    ONLY_SLOW,
+    UNLABELLED,
+    WIDTH,
+    are_graded,
+    grid_of,
+    of_exit,
+)
 
 Integers = NDArray[np.int64]
 
@@ -29,7 +37,8 @@ class JointWalk:
     At step s, a row of the data exits at the first exit m whose score is at or above cells[m, s] on
     the grid. `exits` rows do so there, on `differ` of them the exit's answer differs from the slow
     model's, on `only_slow` only the slow model is then right, on `only_fast` only the exit, and
-    `unlabelled` of those that differ have no label.
+    `unlabelled` of those that differ have no label. Where answers are graded, `grades` are the sums
+    of what all exits lose, a row for each step.
     """
 
     cells: Integers
@@ -38,6 +47,7 @@ class JointWalk:
     only_slow: Integers
     only_fast: Integers
     unlabelled: Integers
+    grades: Integers | None = None
 
     @property
     def lost(self) -> Integers:
@@ -58,20 +68,39 @@ class JointWalk:
 
     def take(self, steps: Integers | slice | list[int]) -> JointWalk:
         """The walk at some of its steps."""
-        return JointWalk(**{name: column[:, steps] for name, column in vars(self).items()})
+        grades = None if self.grades is None else self.grades[steps]
+        return replace(JointWalk(*(each[:, steps] for each in self.columns)), grades=grades)
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """The thresholds and the counts, (exits, steps) each."""
+        differ = self.differ
+        return self.cells, self.exits, differ, self.only_slow, self.only_fast, self.unlabelled
+
+    @property
+    def judged(self) -> Integers:
+        """What the tests look at, a column for each step."""
+        counts = np.concatenate([self.differ, self.lost, self.only_fast])
+        return counts if self.grades is None else np.concatenate([counts, self.grades.T])
 
     def changes(self) -> Integers:
         """The first step, and each at which a count that the tests look at changes."""
-        judged = np.concatenate([self.differ, self.lost, self.only_fast])
-        return np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=1) != 0).any(axis=0))))
+        changed = (np.diff(self.judged, axis=1) != 0).any(axis=0)
+        return np.flatnonzero(np.concatenate(([True], changed)))
 
     def counts_at(self, cells: Sequence[int] | None, name: str) -> Integers:
         """The counts of a `name` at each exit where thresholds are `cells`; 0 if they never are."""
-        if cells is not None:
-            there = np.flatnonzero((self.cells == np.array(cells)[:, None]).all(axis=0))
-            if there.size:
-                return np.asarray(getattr(self, name)[:, there[-1]])
-        return np.zeros(len(self.cells), dtype=np.int64)
+        place = self.place_of(cells)
+        if place is None:
+            return np.zeros(len(self.cells), dtype=np.int64)
+        return np.asarray(getattr(self, name)[:, place])
+
+    def place_of(self, cells: Sequence[int] | None) -> int | None:
+        """The last step at which thresholds are `cells`; None if they never are."""
+        if cells is None:
+            return None
+        there = np.flatnonzero((self.cells == np.array(cells)[:, None]).all(axis=0))
+        return int(there[-1]) if there.size else None
 
     def as_judged(self) -> JointWalk:
         """The walk with the counts that tests look at: none looks at rows that differ to no
@@ -146,13 +175,19 @@ def along(paths: Iterable[Integers], cells: Integers, counts: Integers) -> list[
     return [_along(path, cells, answered) for path in paths]
 
 
-def _along(path: Integers, cells: Integers, answered: list[tuple[Integers, ...]]) -> JointWalk:
+def _along(path: Integers, cells: Integers, answered: list[Integers]) -> JointWalk:
     n_exits, n_steps = path.shape
-    parts = np.zeros((5, n_exits, n_steps), dtype=np.int64)
+    parts = np.zeros((len(answered[0]), n_exits, n_steps), dtype=np.int64)
     for m, (first, until) in enumerate(zip(*exits_along(path, cells), strict=True)):
         for part, weights in enumerate(answered[m]):
             parts[part, m] = _running(first, until, weights, n_steps)
-    return JointWalk(path, *parts)
+    return _walk(path, parts)
+
+
+def _walk(path: Integers, parts: Integers) -> JointWalk:
+    """The walk of counts, (numbers, exits, steps): those beyond the first five are of grades."""
+    grades = parts[5:].sum(axis=1).T if len(parts) > 5 else None
+    return replace(JointWalk(path, *parts[:5]), grades=grades)
 
 
 def exits_along(path: Integers, cells: Integers) -> tuple[Integers, Integers]:
@@ -172,14 +207,14 @@ def routed(sequence: Integers, cells: Integers, counts: Integers) -> JointWalk:
     """The counts at every step of any sequence of thresholds, (exits, steps)."""
     exits, steps = sequence.shape
     answered = _answered(counts, exits)
-    parts = np.zeros((5, exits, steps), dtype=np.int64)
+    parts = np.zeros((len(answered[0]), exits, steps), dtype=np.int64)
     for step in range(steps):
         left = np.ones(len(cells), dtype=bool)
         for m in range(exits):
             leaves = left & (cells[:, m] >= sequence[m, step])
-            parts[:, m, step] = [weights[leaves].sum() for weights in answered[m]]
+            parts[:, m, step] = answered[m][:, leaves].sum(axis=1)
             left &= ~leaves
-    return JointWalk(sequence, *parts)
+    return _walk(sequence, parts)
 
 
 def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) -> Integers:
@@ -193,13 +228,17 @@ def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) 
     return np.cumsum(arrive - leave)[:n_steps].astype(np.int64)
 
 
-def _answered(counts: Integers, n_exits: int) -> list[tuple[Integers, ...]]:
+def _answered(counts: Integers, n_exits: int) -> list[Integers]:
     """For each exit the rows of every cell by what it would answer: all, those that differ,
-    only_slow, only_fast and unlabelled.
+    only_slow, only_fast and unlabelled; and what they lose, where answers are graded.
     """
     found = []
     for m in range(n_exits):
+        if are_graded(counts, n_exits):
+            own = counts[:, 2 + 2 * m * WIDTH :][:, :WIDTH].T
+            found.append(np.stack([counts[:, 0], own[:3].sum(axis=0), *own]))
+            continue
         single = of_exit(counts, m, n_exits)
         named = single[:, [ONLY_SLOW, ONLY_FAST, UNLABELLED]].T
-        found.append((single.sum(axis=1), single[:, ONLY_FAST:].sum(axis=1), *named))
+        found.append(np.stack([single.sum(axis=1), single[:, ONLY_FAST:].sum(axis=1), *named]))
     return found

@@ -7,7 +7,7 @@ an average of several such products, the *evidence*. By Markov's inequality it r
 probability at most delta. The order of the rows plays no part, hence counts per level decide, and
 no coin is tossed. Less loss in a row raises each factor: a row whose loss is not known counts as 1.
 
-**Several thresholds at once** (`thresholds_below`, `thresholds_lose_less`). With stakes that are
+**Several thresholds at once** (`thresholds_below`, `losses_below`). With stakes that are
 the same at every threshold, fixed by the number of rows, xi and delta alone, *every* threshold
 whose evidence reaches 1/delta may be claimed, with the whole delta and without a walk: see "Bets on
 grades" in docs/proofs.md. Stakes that depend on the rows above a threshold are not
@@ -34,6 +34,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import (
     failure_probability,
     required_share,
+    tolerated_rate,
     whole_number,
     whole_numbers,
 )
@@ -54,7 +55,8 @@ MOST: Final = 0.98
 # At every threshold: the shares of all rows that bets expect to be above it.
 SIZES: Final = (1 / 8, 1 / 4, 1 / 2, 1.0)
 # Where all rows count, losses and gains: the variances that bets expect, as multiples of xi.
-VARIANCES: Final = (2.0, 1.0, 0.5, 0.25)
+VARIANCES: Final = (1.5, 0.5)
+WITHOUT_LOSS: Final = 1 / 16
 
 # Bounds are multiples of this.
 STEP: Final = 2.0**-30
@@ -100,10 +102,12 @@ def threshold_bets(rows: int, xi: float, delta: float) -> GradeBets:
 
 
 def cascade_bets(rows: int, xi: float, delta: float) -> GradeBets:
-    """Bets for every threshold of a cascade, where all rows count: four on their variance."""
+    """Bets for every threshold of a cascade, where all rows count: two on their variance, or on
+    multiples of 1/16 if nothing may be lost.
+    """
     aim = 2.0 * log(1.0 / delta) / max(rows, 1)
-    stakes = [sqrt(aim / times / xi) for times in VARIANCES]
-    return GradeBets.of(stakes, (0.25,) * len(VARIANCES), most=MOST / (1.0 - xi))
+    stakes = [sqrt(aim / times / (xi or WITHOUT_LOSS)) for times in VARIANCES]
+    return GradeBets.of(stakes, (0.5,) * len(VARIANCES), most=MOST / (1.0 - xi))
 
 
 def interval_bets(rows: int, delta: float) -> GradeBets:
@@ -220,24 +224,39 @@ def threshold_evidence(counts: ArrayLike, *, rows: int, xi: float, delta: float)
     return log_evidence(losses, values, bets, rate)
 
 
-def exits_lose_less(counts: ArrayLike, *, xi: float, delta: float) -> NDArray[np.bool_]:
-    """For each threshold of a cascade of two models, whether its mean loss against the slow model
-    is certified to be at most `xi`: all that are certified hold together with probability at least
-    1 - `delta`.
+def losses_below(
+    sums: ArrayLike, *, rows: int, xi: float, delta: float, steps: int
+) -> NDArray[np.bool_]:
+    """For each threshold of a cascade, whether its mean loss against the slow model is certified to
+    be less than `xi`, wrongly with probability at most `delta`; for two models and `xi` above 0,
+    all that are certified hold together with probability at least 1 - `delta`.
 
-    For independent rows of one law, their number fixed in advance. `counts[t, k]` of all rows lose
-    k/L - 1 at threshold t, k from 0 to 2 L: a row that goes to the slow model there loses 0.
+    For `rows` independent rows of one law, their number fixed in advance. `sums` are, in `steps` to
+    a whole, the sum of all losses, of all gains, of the squares of both, of the cubes of losses and
+    of those of gains: a row that goes to the slow model adds nothing.
+
+    A row that loses D from -1 to 1 multiplies a bet by 1 + stake (xi - D), which is 1 + stake xi
+    times 1 - uD. The logarithm of this is at least -uD - (uD)^2 / 2 - |D|^3 r, where r makes both
+    equal at D = 1, or at D = -1 for gains: what is left of the logarithm after two terms, divided
+    by |D|^3, falls with the size of a loss, and with that of a gain.
 
     Examples
     --------
-    >>> exits_lose_less([[0, 300, 0], [15, 278, 7], [20, 230, 50]], xi=0.05, delta=0.1)
-    array([ True,  True, False])
+    >>> few, more = [30, 0, 30, 30, 0], [60, 0, 60, 60, 0]
+    >>> losses_below([few, more], rows=1_000, xi=0.06, delta=0.1, steps=1)
+    array([ True, False])
     """
-    losses, values = _levels(counts)
-    rate, level = required_share(xi, "xi"), failure_probability(delta)
-    rows = int(losses.sum(axis=-1).max(initial=0))
-    bets = cascade_bets(rows, rate, level)
-    return is_enough(log_evidence(losses, 2.0 * values - 1.0, bets, rate), level)
+    found = whole_numbers(sums, "sums") / float(steps) ** np.array([1, 1, 2, 3, 3])
+    rate, level = tolerated_rate(xi), failure_probability(delta)
+    bets = cascade_bets(whole_number(rows, "rows"), rate, level)
+    stakes = np.array(bets.stakes)
+    u = stakes / (1.0 + stakes * rate)
+    of_losses, of_gains = np.log1p(-u) + u + u**2 / 2.0, np.log1p(u) - u + u**2 / 2.0
+    each = np.stack([-u, u, -(u**2) / 2.0, of_losses, of_gains])
+    whole = rows * np.log1p(stakes * rate)
+    exponents, sizes = found @ each + whole, found @ np.abs(each) + whole
+    exponents -= _ROUNDING * sizes + _ROUNDING_A_ROW * rows
+    return is_enough(np.asarray(logsumexp(exponents, axis=-1, b=bets.shares)), level)
 
 
 def _levels(counts: ArrayLike) -> tuple[Integers, Floats]:

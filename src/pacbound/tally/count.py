@@ -38,7 +38,6 @@ from pacbound.sources.notation import Notation
 from pacbound.sources.opening import open_tables, opened
 from pacbound.sources.paths import Paths, are_paths, as_list
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary, by_class
-from pacbound.tally.coins import Coins, Graded, coin_slots
 from pacbound.tally.columns import (
     Floats,
     Integers,
@@ -60,11 +59,11 @@ from pacbound.tally.draws import (
     Draw,
     Drawn,
     Numbers,
-    draw_slots,
     forecast,
     refuse_fresh_seed,
     require_some_kept,
 )
+from pacbound.tally.grades import Graded
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.joined_tables import joined, quality_of
 from pacbound.tally.label_matches import LabelMatches
@@ -130,8 +129,6 @@ class Counting:
         self._kept = kept
         self._came: ReturnedLabels | None = None
         self._digest = None if kept is None else _digest_of(question)
-        tossed = question.graded is not None and question.graded.seed is not None
-        self._coins = Coins(question.graded) if tossed and question.graded else None
         self._progress = progress
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
@@ -215,22 +212,17 @@ class Counting:
             self._waiting.append(rows)
             self.rows += len(rows)
             return
-        if self._coins is not None:
-            rows = self._coins.tossed(rows)
         self.add(self.question.judge(rows, self.vocabulary, self.evidence))
 
     def ask_inside(
         self,
         native: Any,
         *,
-        question: Question | None = None,
         keyed: bool = False,
         read_again: bool = False,
     ) -> None:
-        """Judge the rows of a frame inside its engine; `keyed` columns go by their slots. The
-        `question` is that of the count, if no other is passed.
-        """
-        question = question or self.question
+        """Judge the rows of a frame inside its engine; `keyed` columns go by their slots."""
+        question = self.question
         # Loaded here, because arrays need no narwhals.
         from pacbound.tally.frames.engine_rows import EngineRows  # noqa: PLC0415
 
@@ -375,7 +367,7 @@ def _count_rows(
         same_rows(**columns, **by)
         own, arrays = question.of_arrays(**columns)
         own = _by_class(own, options)
-        own = _graded(own, options, columns=False)
+        own = _graded(own, options)
         counting = _counting(own, options, columns=False, kept=kept)
         names = _ask_arrays(counting, {**arrays, **by})
         return own, counting.result(names)
@@ -391,7 +383,7 @@ def _count_rows(
         return _count_joined(question, columns, options, data, notation, kept)
     question.refuse_one_model_twice(columns)
     own = _by_class(question.of_columns(**columns), options)
-    own = _graded(own, options, columns=True)
+    own = _graded(own, options)
     if notation.scale is not None:
         own = replace(own, slots=scaled(own.slots, notation.scale))
     counting = _counting(own, options, columns=True, kept=kept)
@@ -462,8 +454,8 @@ class _Came:
             return None
 
 
-def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) -> Question:
-    """The question with how its outcomes are graded, and what coins know rows by."""
+def _graded(question: Question, options: Mapping[str, Any]) -> Question:
+    """The question with how its outcomes are graded."""
     if not question.takes_quality:
         for name in options and options_about("grading", options):
             raise InvalidTypeError(
@@ -471,15 +463,7 @@ def _graded(question: Question, options: Mapping[str, Any], *, columns: bool) ->
                 "out."
             )
         return question
-    if question.levels:
-        graded = Graded.of(options, tossed=False, scale=question.usual_scale)
-        return question.counting_grades(graded)
-    by = coin_slots(draw_slots(options_about("draw", options), columns=columns))
-    slots, inside = {**question.slots, **by}, question.counts_inside
-    own = replace(
-        question, slots=slots, graded=Graded.of(options, tossed=True), counts_inside=False
-    )
-    return replace(own, tosses_inside=inside)
+    return question.counting_grades(Graded.of(options, question.usual_scale))
 
 
 def _by_class(question: Question, options: Mapping[str, Any]) -> Question:
@@ -520,7 +504,7 @@ def _count_joined(
         for role, names in columns.items()
     }
     drawn = {**tables.known_by, **options}
-    own = _graded(question.of_columns(**named), drawn, columns=True)
+    own = _graded(question.of_columns(**named), drawn)
     counting, arrays = _counting(own, drawn, columns=True, kept=kept), dict[str, Any]()
     answers = options.get("answers")
     if answers is not None and own.takes_quality:
@@ -777,7 +761,7 @@ def _ask_part(counting: Counting, came: _Came, native: Any) -> None:
 
 
 def _asks_inside(counting: Counting, native: Any) -> bool:
-    """Whether an engine holds these rows that can draw them, and toss their coins, by their ids."""
+    """Whether an engine holds these rows that can draw them by their ids."""
     if counting.keeps_rows or not counting.draw.slots:
         return False
     # Loaded here, because arrays need no narwhals.
@@ -806,16 +790,13 @@ def _ask_engine(counting: Counting, native: Any, *, read_again: bool = False) ->
 def _ask_frame(counting: Counting, native: Any, *, read_again: bool) -> None:
     """Judge all rows of a frame in its engine, or here where the question says so."""
     from pacbound.tally.frames.counting import whole_columns  # noqa: PLC0415
-    from pacbound.tally.frames.keyed_rows import with_coins  # noqa: PLC0415
 
     question = counting.question
-    if question.graded is not None and question.tosses_inside:
-        native, question = with_coins(native, question)
-    elif not question.counts_inside:
+    if not question.counts_inside:
         columns = whole_columns(native, question.slots, in_order=False)
         _ask_in_blocks(counting, Rows.of_arrays(question.slots, columns))
         return
-    counting.ask_inside(native, question=question, read_again=read_again)
+    counting.ask_inside(native, read_again=read_again)
 
 
 def _count_part(counting: Counting, part: Part) -> None:
@@ -851,8 +832,7 @@ def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) 
 
     question, draw = counting.question, counting.draw
     slots = {**question.slots, **draw.slots}
-    tossed = question.graded is not None and question.graded.seed is not None
-    by_place = (draw.chooses or tossed) and draw.goes_by_place
+    by_place = draw.chooses and draw.goes_by_place
     if joined is None:
         return whole_columns(native, slots, in_order=by_place)
     stored = column_names(native)

@@ -21,13 +21,14 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.coins import graded_from, seed_to_json
 from pacbound.tally.columns import Integers
 from pacbound.tally.draws import Drawn, Numbers, drawn_from, unit_of, unit_to_dict
+from pacbound.tally.grades import graded_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
+from pacbound.tally.keyed_numbers import seed_to_json
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE, graded_outcomes_of
+from pacbound.tally.questions.cascade import ALL_ROWS
 from pacbound.tally.questions.question import Layout, in_order
 
 FORMAT = "pacbound-tally"
@@ -232,15 +233,9 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
     layout = Layout(fields["grid"], scope, fields["cells"].shape[1], fields["outcomes"])
     question = QUESTIONS[kind]
     graded = fields["graded"] is not None
-    fits = not graded or (question.tosses and question.levels == 0) == (
-        fields["graded"].seed is not None
-    )
-    _require(fits and (not graded or question.tosses), "has grades that no question has")
+    _require(not graded or question.may_be_graded, "has grades that no question has")
     wrong = question.counting_grades(fields["graded"]).check_layout(layout)
     _require(wrong is None, f"has {wrong}, which no {kind} has")
-    if kind == CASCADE.kind:
-        fits = graded == (layout.outcomes == graded_outcomes_of(layout.scores))
-    _require(fits, "has outcomes that do not fit how it says they were graded")
     in_place = groups == in_order(set(groups)) and not (groups and scope == "top")
     _require(in_place, "has groups where none belong, twice, or out of order")
     numbered = groups == tuple(map(str, range(len(groups))))
@@ -266,7 +261,7 @@ def _check_cells(fields: Mapping[str, Any]) -> None:
 def _check_counts(fields: Mapping[str, Any]) -> None:
     """Refuse counts that the rows do not add up to."""
     cells, counts, rows, scope = (fields[key] for key in ("cells", "counts", "rows", "scope"))
-    known = QUESTIONS[fields["kind"]].row_outcomes or fields["outcomes"]
+    known = QUESTIONS[fields["kind"]].of_a_row_among(fields["outcomes"])
     of_rows = [name in known for name in fields["outcomes"]]
     totals = [0] * (1 if scope in ("top", "groups", "per-class") else len(fields["groups"]))
     places = cells[:, 0].tolist() if len(totals) != 1 else [0] * len(cells)

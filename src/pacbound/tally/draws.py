@@ -59,17 +59,17 @@ from pacbound.documents import Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
-from pacbound.tally.coins import (
+from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot, ask_about_spaces
+from pacbound.tally.grades import Graded
+from pacbound.tally.grids import AtomBins, Bins, DyadicGrid
+from pacbound.tally.keyed_numbers import (
     BITS,
-    Graded,
     keyed_numbers,
     name_numbers,
     seed_from,
     seed_of,
     uniforms,
 )
-from pacbound.tally.columns import ARRAY, Floats, Integers, Rows, Slot, ask_about_spaces
-from pacbound.tally.grids import AtomBins, Bins, DyadicGrid
 from pacbound.tally.questions.question import Question
 from pacbound.tally.row_options import DRAWN_BY, options_about
 
@@ -319,9 +319,6 @@ class Draw:
         asked = options_about("draw", given)
         _require_drawable(question, asked)
         ways: list[By] = [by for by in CHOOSING if by in asked]
-        if question.graded is not None and question.graded.seed is not None and not ways:
-            # The key of the coins alone.
-            asked.pop("seed", None)
         if not ways and asked.keys() == {"row_ids"}:
             return cls("rows", draw_slots(asked, columns=columns), seed=0)
         if not ways:
@@ -344,11 +341,8 @@ class Draw:
                 "would move them. Pass edges from other data."
             )
         slots, bound = draw_slots(asked, columns=columns), _bound(by, asked)
-        # Rows are drawn and tossed for by one seed.
-        coins, fresh = question.graded, asked.get("seed") is None
-        tossed = None if coins is None else coins.seed
-        seed = seed_of(asked.get("seed")) if tossed is None else tossed
-        draw = cls(by, slots, seed, bound, fresh)
+        fresh = asked.get("seed") is None
+        draw = cls(by, slots, seed_of(asked.get("seed")), bound, fresh)
         return draw._for(question) if by == "clusters" else draw
 
     def _for(self, question: Question) -> Draw:
@@ -709,15 +703,12 @@ def refuse_fresh_seed(drawn: Drawn | None, graded: Graded | None) -> None:
     """Raise where labels or grades are missing, if the seed was drawn for this call: the next look
     must repeat the draw.
     """
-    of_draw = drawn if drawn is not None and drawn.fresh else None
-    fresh = of_draw or (graded if graded is not None and graded.fresh else None)
-    if fresh is not None:
+    if drawn is not None and drawn.fresh:
         what = "labels" if graded is None else "grades"
         raise InvalidValueError(
-            f"Some rows still lack their {what}, and rows are drawn or tossed for here: every look "
-            f"at more {what} must repeat the same draw. Pass seed={fresh.seed} (--seed "
-            f"{fresh.seed}), which the operating system has just drawn, now and at every later "
-            "look."
+            f"Some rows still lack their {what}, and rows are drawn here: every look at more "
+            f"{what} must repeat the same draw. Pass seed={drawn.seed} (--seed {drawn.seed}), "
+            "which the operating system has just drawn, now and at every later look."
         )
 
 

@@ -114,8 +114,8 @@ class JoinedTables:
 
     @property
     def known_by(self) -> dict[str, str]:
-        """What a draw and coins know rows by: the id; the question and the epoch where each was
-        asked several times.
+        """What a draw knows rows by: the id; the question and the epoch where each was asked
+        several times.
         """
         if self.ids[1:] == (_EPOCH,):
             return {"clusters": self.ids[0], "row_ids": _EPOCH}

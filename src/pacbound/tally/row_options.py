@@ -211,9 +211,9 @@ class RowOptions(TypedDict, total=False):
     seed: Annotated[
         int | None,
         Row(
-            "Repeats a draw of rows, or the coins of graded rows: a whole number that was drawn at "
-            "random, once, without sight of the rows (0 and 42 are not). The operating system "
-            "draws one if left out; needed where labels are still missing.",
+            "Repeats a draw of rows: a whole number that was drawn at random, once, without sight "
+            "of the rows (0 and 42 are not). The operating system draws one if left out; needed "
+            "where labels are still missing.",
             "draw",
             option=int,
         ),

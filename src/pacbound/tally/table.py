@@ -151,6 +151,9 @@ _DENSE = 2**22
 # So many rows are taken at a time, at most.
 _MOST_ROWS = 2**20
 
+# Kinds of rows whose sums are taken at a time.
+_MOST_SUMS = 2**18
+
 # Rows that come first and are fewer than one in so many entries are sorted: to walk a whole table
 # would take longer.
 _FEW = 16
@@ -181,6 +184,9 @@ class CountTable:
     def add(self, judged: Judged) -> None:
         """Count some rows."""
         places = self._group_places(judged)
+        if judged.sums is not None:
+            self._add_sums(judged, places)
+            return
         size = self._width * self._outcomes * max(1, len(self._places))
         few = self._is_empty and _FEW * len(judged.outcomes) < size
         if self._scores == 1 and size <= max(_DENSE, self._dense.size) and not few:
@@ -190,6 +196,18 @@ class CountTable:
             keys = cells if places is None else np.column_stack([places, cells])
             times = np.ones(len(cells), dtype=np.int64) if judged.times is None else judged.times
             self._add_sparse(*tabulated(keys, judged.outcomes, times, self._outcomes))
+
+    def _add_sums(self, judged: Judged, places: Integers | None) -> None:
+        """Count what is summed of rows, each once: rows that are alike are put together first."""
+        columns = [judged.cells, judged.outcomes]
+        keys = np.column_stack(columns if places is None else [places, *columns])
+        times = np.ones(len(keys), dtype=np.int64) if judged.times is None else judged.times
+        kinds, rows = merge_cells(keys, times[:, None])
+        cells = self._cells.shape[1]
+        for start in range(0, len(kinds), _MOST_SUMS):
+            some = slice(start, start + _MOST_SUMS)
+            sums = judged.sums(kinds[some, cells:]) * rows[some] if judged.sums else rows[some]
+            self._add_sparse(*merge_cells(kinds[some, :cells], sums))
 
     @property
     def _is_empty(self) -> bool:

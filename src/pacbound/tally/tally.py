@@ -19,7 +19,6 @@ from pacbound.atomic_files import refuse_replacing_source
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.coins import Graded, graded_to_dict, require_adding
 from pacbound.tally.columns import Integers
 from pacbound.tally.document import (
     FORMAT,
@@ -29,6 +28,7 @@ from pacbound.tally.document import (
     ids_to_text,
 )
 from pacbound.tally.draws import Drawn, Numbers, described_way, names_stayed
+from pacbound.tally.grades import Graded, graded_to_dict, require_adding
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Question, Scope, question_named
@@ -86,7 +86,7 @@ class Tally:
         another tally has, too, are recognised by it. If they were too many to leave their engine,
         their digest, and the tally adds to no other with ids.
     graded : Graded or None
-        How outcomes were graded and tossed by coins; None where they are right or wrong.
+        How outcomes were graded; None where they are right or wrong.
     scale : float or None
         What a score of 1 was written as in the table: 100 for percentages; None if nothing was
         said.
@@ -237,9 +237,8 @@ class Tally:
 
     @property
     def seed(self) -> int | None:
-        """The seed that rows were drawn or tossed for by; None where nothing was."""
-        of = self.graded if self.drawn is None or self.drawn.seed is None else self.drawn
-        return None if of is None else of.seed
+        """The seed that rows were drawn by; None where none were."""
+        return None if self.drawn is None else self.drawn.seed
 
     def dense(self) -> Integers:
         """The counts as (groups, cells, outcomes), zeros included, for grids of one score."""
@@ -305,7 +304,7 @@ class Tally:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        if self.graded is not None and self.graded.seed is None:
+        if self.graded is not None:
             return f"Tally({self.kind}, {self.rows:,} graded rows in {len(self.cells):,} cells)"
         seen = ", ".join(f"{count:,} {name}" for name, count in self.totals.items())
         return f"Tally({self.kind}, {self.rows:,} rows in {len(self.cells):,} cells: {seen})"

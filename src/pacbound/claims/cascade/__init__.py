@@ -89,9 +89,9 @@ def certify_cascade(  # noqa: PLR0913
     quality
         How good the answer of each model is, graded from 0 to 1; in place of label: (n, M), the
         slow model's last, NaN where a grade is missing. For two models the slow one's alone will
-        do, if the other's is what it leaves to 1: 1, 0.5 and 0 for a win, a tie and a loss. A coin
-        makes each difference a loss, a gain or neither, and what is certified is the mean quality
-        lost. Predictions may be left out then; where they are there and equal, nothing is lost.
+        do, if the other's is what it leaves to 1: 1, 0.5 and 0 for a win, a tie and a loss. What
+        is certified is the mean quality lost. Predictions may be left out then; where they are
+        there and equal, nothing is lost.
     preferred
         Which of two models answered better, in place of quality: the name of the column of its
         prediction ("fast" or "slow" without one), or "tie"; it may be missing in any row.
@@ -218,7 +218,7 @@ def rows_to_label(  # noqa: PLR0913
     ----------
     confidence, prediction, label, quality, data, **rows
         As in `certify_cascade`: `label` is None or NaN where there is none yet, and `quality` in
-        its place where answers are graded. Where rows are drawn or coins are tossed, pass the
+        its place where answers are graded. Where rows are drawn, pass the
         same `seed` at every look. Groups are not taken.
     xi, delta, costs
         As in `certify_cascade`.

@@ -5,7 +5,7 @@ rows or for each group, with the walks that these follow from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -18,7 +18,7 @@ from pacbound.claims.claim import sealed
 from pacbound.errors import InvalidTypeError, PacboundError
 from pacbound.procedures.cascade import CascadeRefusal, Declared, total_cost
 from pacbound.procedures.joint_walk import JointWalk, top_of
-from pacbound.tally.questions.cascade import ALL_ROWS
+from pacbound.tally.questions.cascade import ALL_ROWS, FINE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -165,7 +165,7 @@ class CascadeGroup:
         """The accuracy lost on these very rows; not certified. Rows without a label count as
         lost.
         """
-        return float(self.lost() / max(self.n, 1))
+        return self.lost() / max(self.n, 1)
 
     @property
     def expected_cost(self) -> float | None:
@@ -201,8 +201,15 @@ class CascadeGroup:
         """The counts of each exit at the thresholds, none if there are no thresholds."""
         return self.walks[self.chosen].counts_at(self.cells, count)
 
-    def lost(self) -> int:
-        """Rows lost less rows gained at the thresholds, those without a label counted as lost."""
+    def lost(self) -> float:
+        """Rows lost less rows gained at the thresholds, those without a label counted as lost; of
+        graded rows the quality that they lose.
+        """
+        walk = self.walks[self.chosen]
+        if walk.grades is not None:
+            place = walk.place_of(self.cells)
+            loss, gain = (0, 0) if place is None else walk.grades[place, :2].tolist()
+            return float(loss - gain) / FINE
         lost = self.seen("only_slow") + self.seen("unlabelled") - self.seen("only_fast")
         return int(lost.sum())
 
@@ -527,7 +534,8 @@ def cells_of(thresholds: Sequence[float]) -> Cells | None:
 
 def sealed_walk(walk: JointWalk) -> JointWalk:
     """`walk` as a certificate may hand it out: nobody can write into its counts."""
-    return JointWalk(**{name: sealed(column) for name, column in vars(walk).items()})
+    grades = None if walk.grades is None else sealed(walk.grades)
+    return replace(JointWalk(*map(sealed, walk.columns)), grades=grades)
 
 
 def unit_costs(exits: int) -> tuple[float, ...]:

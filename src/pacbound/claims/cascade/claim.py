@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import BY_COINS
+from pacbound.claims.assumptions import ON_LEVELS
 from pacbound.claims.cascade import next_labels, words
 from pacbound.claims.cascade.certificate import (
     CascadeCertificate,
@@ -70,7 +70,8 @@ from pacbound.tally.draws import refuse_fresh_seed
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     CASCADE,
-    at_best,
+    are_graded,
+    counts_at_best,
     exits_of,
     grid_of,
     labelled_rows,
@@ -165,7 +166,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         OWN: Procedure(OWN, _assumes("own")),
         DECLARED: Procedure(DECLARED, (*_assumes(None, _COMPLETE), "declared-by-a-fold")),
     }
-    may_assume = (BY_COINS, *_COMPLETE, *(one for shared in _EXITS for one in _differ(shared)))
+    may_assume = (ON_LEVELS, *_COMPLETE, *(one for shared in _EXITS for one in _differ(shared)))
 
     def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
         """Raise if labels are passed for the claim that answers differ."""
@@ -236,8 +237,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
             return kept
         best = [
             GroupCounts(group.n, tuple(walk.with_gains() for walk in group.walks))
-            if evidence.graded is None
-            else GroupCounts(group.n, walks_from_counts(table.cells, at_best(part, exits)))
+            if not are_graded(part, exits)
+            else GroupCounts(group.n, walks_from_counts(table.cells, counts_at_best(part, exits)))
             for group, table, part in zip(rows, tables, counts, strict=True)
         ]
         for table, end in zip(kept["tables"], self._ends(kept, best), strict=True):
@@ -396,8 +397,8 @@ class CascadeClaim(Claim[CascadeCertificate]):
                 "out."
             )
         asked = self.asked_text(certificate.values)
-        seeds = (one.seed for one in (certificate.draw, certificate.graded) if one and one.seed)
-        given = {**columns, **rows, "seed": next(seeds, None)}
+        drawn = certificate.draw
+        given = {**columns, **rows, "seed": None if drawn is None else drawn.seed}
         if given.get("answers") is not None:
             given["answers"] = returned(given["answers"], asked)
         found = next_labels.counted(given, data)
@@ -567,7 +568,7 @@ def _tables(tally: Tally, exits: int) -> list[Tally]:
             tally,
             cells=tally.cells[inside, 1:],
             counts=counts,
-            rows=exact_sum(counts),
+            rows=exact_sum(counts[:, :1] if are_graded(counts, exits) else counts),
             scope="top",
             groups=(),
         )
@@ -683,6 +684,8 @@ def _no_labels(_: Tally) -> int:
 
 def _differing(tally: Tally) -> int:
     """Rows on which some exit differs from the slow model: only these need a label."""
+    if are_graded(tally.counts, exits_of(tally.cells.shape[1], tally.scope)):
+        return tally.rows
     agreeing = [set(outcome.split("|")) == {"agree"} for outcome in tally.outcomes]
     return tally.rows - int(tally.counts[:, agreeing].sum())
 

@@ -104,6 +104,11 @@ class Walks(Form):
                 f"{name}_added": np.diff(getattr(walk, name), axis=1, prepend=0).tolist()
                 for name in (*_COUNTS, *(["unlabelled"] if walk.unlabelled.any() else []))
             }
+            | (
+                {}
+                if walk.grades is None
+                else {"grades_added": np.diff(walk.grades.T, axis=1, prepend=0).tolist()}
+            )
             for walk in value
         ]
 
@@ -117,7 +122,10 @@ def _walk_of(part: Reader) -> JointWalk:
     }
     missing = counts.setdefault("unlabelled", np.zeros_like(cells))
     differ = counts["only_slow"] + counts["only_fast"] + missing
-    return JointWalk(cells=cells, differ=differ, **counts)
+    grades = None
+    if part.has("grades_added"):
+        grades = np.cumsum(column_of(part, "grades_added"), axis=1).T
+    return JointWalk(cells=cells, differ=differ, grades=grades, **counts)
 
 
 class CellsByExit(Form):

@@ -38,16 +38,17 @@ from pacbound.procedures.cascade import (
 from pacbound.procedures.joint_walk import JointWalk, exits_along
 from pacbound.tally.questions.cascade import (
     CASCADE,
-    FOR_GOOD,
-    GRADED_OUTCOMES,
+    FINE,
     LABELLED_OUTCOMES,
     ONLY_FAST,
     ONLY_SLOW,
     CascadeQuestion,
-    best_outcomes,
-    joint_of,
+    are_graded,
+    at_best,
+    at_worst,
     with_unlabelled,
 )
+from pacbound.tally.table import merge_cells
 
 if TYPE_CHECKING:
     from pacbound.tally.count import Kept
@@ -95,7 +96,7 @@ def open_rows(
         return_index=True,
         return_inverse=True,
     )
-    counts = (_counts(at, each, len(question.outcomes)) for each in (outcomes, hoped))
+    counts = (_counts(at, each, question) for each in (outcomes, hoped))
     now, best = (_decided(cells[first], each, asked) for each in counts)
     if best.cells is None or settled(now, best):
         return np.zeros(0, dtype=np.int64)
@@ -119,10 +120,9 @@ def _hopes(outcomes: Integers, question: CascadeQuestion, gone: Mask) -> tuple[M
     outcome that each row could have at best; a row that is `gone` is lost for good.
     """
     exits = question.exits
-    if question.graded is not None:
-        digits = np.stack(np.unravel_index(outcomes, (len(GRADED_OUTCOMES),) * exits))
-        at_best, lost = best_outcomes(exits)[outcomes], joint_of(FOR_GOOD[digits])
-        return (digits > ONLY_SLOW) & ~gone, np.where(gone, lost, at_best)
+    if question.takes_losses:
+        open_ = (outcomes > 2 * FINE).T & ~gone
+        return open_, np.where(gone[:, None], at_worst(outcomes), at_best(outcomes))
     base = len(LABELLED_OUTCOMES)
     # Rows without a label come after those with one, by which of their exits differ.
     differ = np.maximum(outcomes - base**exits + 1, 0)
@@ -141,15 +141,19 @@ def _joint(places: Integers, base: int) -> Integers:
     return joint
 
 
-def _counts(cells: Integers, outcomes: Integers, width: int) -> Integers:
-    """How often each outcome is there in each cell."""
+def _counts(cells: Integers, outcomes: Integers, question: CascadeQuestion) -> Integers:
+    """What is counted of each cell."""
+    if question.takes_losses:
+        return merge_cells(cells[:, None], question.loss_sums(outcomes))[1]
+    width = len(question.outcomes)
     found = np.bincount(cells * width + outcomes, minlength=(int(cells.max()) + 1) * width)
     return found.reshape(-1, width).astype(np.int64)
 
 
 def _decided(cells: Integers, counts: Integers, asked: Asked) -> CascadeDecision:
     walks = walks_from_counts(cells, with_unlabelled(counts, cells.shape[1]))
-    return decide([GroupCounts(int(counts.sum()), walks)], asked)[0]
+    rows = counts[:, 0] if are_graded(counts, cells.shape[1]) else counts
+    return decide([GroupCounts(int(rows.sum()), walks)], asked)[0]
 
 
 def _first_steps(

@@ -59,7 +59,7 @@ def watch_of_cascade(certificate: CascadeCertificate) -> Watch:
     filled: dict[str, Value] = {"xi": share(certificate.xi, "up"), "judged": as_graded(graded)}
     question = replace(CASCADE, graded=graded)
     if not labelled:
-        question = replace(CASCADE, columns=CASCADE.columns[:2], tosses=False)
+        question = replace(CASCADE, columns=CASCADE.columns[:2], may_be_graded=False)
     return Watch.of_tables(
         certificate,
         difference_bets(certificate.xi),

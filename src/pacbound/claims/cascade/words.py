@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.assumptions import as_graded, drawn_over, in_plain_words
+from pacbound.claims.assumptions import as_graded, in_plain_words
 from pacbound.claims.cascade.certificate import CascadeGroup
 from pacbound.claims.tables import noted_labels
 from pacbound.figure import Figure
@@ -22,7 +22,7 @@ from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.procedures.joint_walk import top_of
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share, with_counts
 from pacbound.stats.binomial import binomial_sf
-from pacbound.tally.coins import Graded
+from pacbound.tally.grades import Graded
 
 if TYPE_CHECKING:
     from pacbound.claims.cascade.certificate import CascadeCertificate
@@ -155,7 +155,7 @@ def said(certificate: CascadeCertificate) -> Says:
         ),
         _rule(certificate),
         Sentence(
-            f"With probability at least {{confidence}} {drawn_over(graded)}, {held}"
+            f"With probability at least {{confidence}} over the draw of these rows, {held}"
             f"{'' if graded is None else ', {as_graded}'}.",
             values,
         ),
@@ -280,7 +280,7 @@ def _change(certificate: CascadeCertificate, lost: float) -> str:
         said = f"{better} by {'at least ' * open_}{{lost}}"
     else:
         said = f"does not {worse[:-1]}" if open_ else "stays the same"
-    return f"{what} {said}{', as the coins say' * graded}"
+    return f"{what} {said}"
 
 
 def _line(certificate: CascadeCertificate, group: CascadeGroup) -> Sentence:

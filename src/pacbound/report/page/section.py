@@ -184,11 +184,9 @@ def to_verify(entries: Sequence[ReportedCertificate]) -> str:
 
 
 def _seeds(certificate: Certificate) -> list[tuple[str, str]]:
-    """What was drawn or tossed by which seed."""
-    drawn, graded = certificate.draw, certificate.graded
-    found = [] if drawn is None or drawn.seed is None else [("Seed of the draw", f"{drawn.seed}")]
-    tossed = graded is not None and graded.seed is not None
-    return found + ([("Seed of the coins", f"{graded.seed}")] if tossed and graded else [])
+    """What was drawn by which seed."""
+    drawn = certificate.draw
+    return [] if drawn is None or drawn.seed is None else [("Seed of the draw", f"{drawn.seed}")]
 
 
 def _origin(entry: ReportedCertificate, certificate: Certificate) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ from pacbound.shield.rollouts.rollout import (
 from pacbound.shield.rollouts.task import Task, fixed_seeds, require_task
 from pacbound.sources.batches import Progress
 from pacbound.stats.looks import PlannedLooks
-from pacbound.tally.coins import keyed_numbers
+from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.questions.forked_rollouts import FORKS, NEVER
 from pacbound.tally.tally import Tally

@@ -258,8 +258,8 @@ def whole_columns(
     frame = open_frame(native, [slot.name for slot in columns.values()])
     if in_order and not has_order(native):
         raise InvalidValueError(
-            f"Rows in {frame.implementation.value} have no order, and a draw or a coin must know "
-            "them: name a column of row_ids, one for each row, that tells the rows of a cluster "
+            f"Rows in {frame.implementation.value} have no order, and a draw must know them: "
+            "name a column of row_ids, one for each row, that tells the rows of a cluster "
             "apart."
         )
     values = [_value(frame, slot).alias(key) for key, slot in columns.items()]

@@ -21,7 +21,6 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import grade_hint, is_missing
 from pacbound.tally.classes import Class, ClassRule, Evidence
-from pacbound.tally.coins import NEAR, Graded, not_preferred
 from pacbound.tally.columns import (
     ROUNDING,
     Integers,
@@ -51,6 +50,7 @@ from pacbound.tally.frames.opening import (
     unscaled,
     with_fields,
 )
+from pacbound.tally.grades import NEAR, Graded, not_preferred
 from pacbound.tally.grids import (
     AtomBins,
     Bins,
@@ -470,25 +470,6 @@ class EngineRows:
             if values:
                 example = extreme(self.frame, self.number(slot), each, greatest=True)
                 raise graded.beyond(f"{self.name(slot)} holds {example}", values)
-
-    def tossed(self, coin: str, better: nw.Expr, worse: nw.Expr, agree: nw.Expr | None) -> nw.Expr:
-        """What the coin of each row says of the difference of two qualities, at worst and at best
-        where one is missing: -1, 0 or 1 of each, counted from 0 as a number of two digits to base
-        3. Where the answers `agree`, nothing is lost or gained.
-        """
-        ends = [
-            self._tossed_sign(coin, _filled(better, one) - _filled(worse, other))
-            for one, other in ((1.0, 0.0), (0.0, 1.0))
-        ]
-        both = (ends[0] + 1) * 3 + (ends[1] + 1)
-        if agree is None:
-            return both
-        return nw.when(one_where(agree) == 1).then(nw.lit(4)).otherwise(both)
-
-    def _tossed_sign(self, coin: str, difference: nw.Expr) -> nw.Expr:
-        tossed = nw.col(self._columns[coin])
-        loses = nw.when(tossed < -difference).then(nw.lit(-1)).otherwise(nw.lit(0))
-        return nw.when(tossed < difference).then(nw.lit(1)).otherwise(loses)
 
     def level(self, slot: str, graded: Graded, fine: int) -> nw.Expr:
         """The level of each grade, -1 where there is none."""

@@ -1,5 +1,5 @@
-"""Rows that are drawn, or tossed coins for, in the engine that holds them: the keyed numbers of
-`pacbound.tally.coins` as expressions, and the draws of `pacbound.tally.draws` made of them.
+"""Rows that are drawn in the engine that holds them: the keyed numbers of
+`pacbound.tally.keyed_numbers` as expressions, and the draws of `pacbound.tally.draws` made of them.
 
 DuckDB and Spark hash a name themselves; Polars hands its names over in batches. Counts come back,
 and 8 bytes of the hash of each name, in buckets: hashes are all of one length, so that they are in
@@ -15,7 +15,7 @@ import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ import numpy as np
 
 from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import MISSING_CODES, ClassRule
-from pacbound.tally.coins import COIN, Purpose, keyed_prefix
 from pacbound.tally.columns import Slot, stored
 from pacbound.tally.draws import (
     BUCKET_DIGITS,
@@ -50,6 +49,7 @@ from pacbound.tally.frames.opening import (
     typed,
     unscaled,
 )
+from pacbound.tally.keyed_numbers import Purpose, keyed_prefix
 from pacbound.tally.questions.question import Question
 
 # So many names come back from an engine; of more only a digest does.
@@ -62,7 +62,7 @@ _CLUSTER, _ROW, _HASH, _ROWS, _BUCKET, _NAMES, _DIGEST = (
 _UNITS, _NULL, _STRANGE, _DOUBLED = (
     f"pac_draw_{name}" for name in ("units", "null", "strange", "doubled")
 )
-_HIGH, _LOW, _COIN = "pac_draw_high", "pac_draw_low", "pac_draw_coin"
+_HIGH, _LOW, _UNIFORM = "pac_draw_high", "pac_draw_low", "pac_draw_uniform"
 _GROUP, _BIN, _FIRST, _LAST = (f"pac_draw_{name}" for name in ("group", "bin", "first", "last"))
 
 # All that Python takes for a space, and text that usually stands for a missing name.
@@ -76,14 +76,11 @@ _DIGITS, _HALF = 16, 8
 
 @dataclass(frozen=True)
 class Hashed:
-    """What the text in a column is hashed for; where it is the name of a row `within` a cluster,
-    the column of that.
-    """
+    """What the text in a column is hashed for."""
 
     seed: int
     purpose: Purpose
     column: str
-    within: str | None = None
 
     @property
     def prefix(self) -> str:
@@ -108,31 +105,17 @@ def with_hashes(frame: Frame, hashes: Mapping[str, Hashed]) -> Frame:
 def _by_spark(hashed: Hashed) -> Any:
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    parts = [f.lit(hashed.prefix), f.col(hashed.column)]
-    if hashed.within is not None:
-        length = f.octet_length(f.col(hashed.within)).cast("string")
-        parts[1:1] = [length, f.lit(" "), f.col(hashed.within), f.lit(" ")]
-    return f.sha2(f.concat(*parts).cast("binary"), 256)
+    return f.sha2(f.concat(f.lit(hashed.prefix), f.col(hashed.column)).cast("binary"), 256)
 
 
 def _by_duckdb(hashed: Hashed) -> str:
-    text = f"'{hashed.prefix}' || {hashed.column}"
-    if hashed.within is not None:
-        inside = hashed.within
-        text = f"'{hashed.prefix}' || strlen({inside})::VARCHAR || ' ' || {inside} || ' ' || " + (
-            hashed.column
-        )
-    return f"sha256({text})"
+    return f"sha256('{hashed.prefix}' || {hashed.column})"
 
 
 def _by_polars(hashed: Hashed) -> Any:
     import polars as pl  # noqa: PLC0415
 
-    text, begun = pl.col(hashed.column), hashlib.sha256(hashed.prefix.encode())
-    if hashed.within is not None:
-        inside = pl.col(hashed.within)
-        length = inside.str.len_bytes().cast(pl.String)
-        text = pl.concat_str(length, pl.lit(" "), inside, pl.lit(" "), text)
+    begun = hashlib.sha256(hashed.prefix.encode())
 
     def digits(name: str | None) -> str | None:
         if name is None:
@@ -144,7 +127,7 @@ def _by_polars(hashed: Hashed) -> Any:
     def batch(names: Any) -> Any:
         return pl.Series([digits(name) for name in names.to_list()], dtype=pl.String)
 
-    return text.map_batches(batch, return_dtype=pl.String, is_elementwise=True)
+    return pl.col(hashed.column).map_batches(batch, return_dtype=pl.String, is_elementwise=True)
 
 
 def with_numbers(frame: Frame, column: str, numbers: Mapping[str, int]) -> Frame:
@@ -454,7 +437,7 @@ class KeyedRows:
         weightless = self._check_weights(weight, bound)
         ids = self.ids(Hashed(0, "name", _ROW))
         keyed = with_uniform(self.frame, Hashed(draw.seed, "row", _ROW))
-        kept = keyed.filter(nw.col(_COIN) < unscaled(weight, bound))
+        kept = keyed.filter(nw.col(_UNIFORM) < unscaled(weight, bound))
         rows, missing = ids.sums[_ROWS], ids.numbers is None
         stayed = (("row_id", ids.digest),) if missing else ()
         names = _NO_NUMBERS if ids.numbers is None else ids.numbers
@@ -489,7 +472,7 @@ def with_uniform(frame: Frame, hashed: Hashed) -> Frame:
     """The frame with a number from 0 up to but not including 1 for each name, exact to 53 bits."""
     keyed = with_numbers(with_hashes(frame, {_HASH: hashed}), _HASH, {_HIGH: 0, _LOW: _HALF})
     low = (nw.col(_LOW) * 2.0**-11).floor()
-    return keyed.with_columns(((nw.col(_HIGH) * 2.0**21 + low) * 2.0**-53).alias(_COIN))
+    return keyed.with_columns(((nw.col(_HIGH) * 2.0**21 + low) * 2.0**-53).alias(_UNIFORM))
 
 
 def draws_inside(native: Any, draw: Draw) -> bool:
@@ -526,14 +509,3 @@ def drawn_inside(
     columns = dict.fromkeys(slot.name for slot in slots.values())
     with computed_once(chosen.select(*columns)) as kept:
         yield kept.to_native(), drawn
-
-
-def with_coins(native: Any, question: Question) -> tuple[Any, Question]:
-    """The frame with a coin for each row, and the question about it."""
-    rows = KeyedRows(native, stored(question.slots), ClassRule())
-    seed = 0 if question.graded is None else question.graded.seed or 0
-    within = rows.named.get("clusters")
-    tossed = with_uniform(rows.frame, Hashed(seed, "coin", _ROW, within))
-    slots = {**question.slots, COIN: Slot("number", _COIN)}
-    columns = dict.fromkeys(slot.name for slot in stored(slots).values())
-    return tossed.select(*columns).to_native(), replace(question, slots=slots)

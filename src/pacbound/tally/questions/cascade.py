@@ -9,9 +9,11 @@ label, the outcome is `unlabelled`. A row has a label or has none, so no exit is
 another is right or wrong: the joint outcomes are 4 to the power of the exits for rows with a label,
 then 2 to the power of the exits less one for rows without.
 
-Where answers are graded, a row brings the quality of each model's answer in place of a label, and a
-coin makes their difference a loss, a gain or neither (`pacbound.tally.coins`). A quality may be
-missing in any row, of any model: the outcome of an exit is then the two ends of what it can be.
+Where answers are graded, a row brings the quality of each model's answer in place of a label. What
+an exit loses is the quality of the slow answer less that of its own, from -1 to 1, and what is
+counted of a cell are sums of its powers, which bets need. A quality may be missing in any row, of
+any model: sums are kept at worst
+and at best. One preference a row, a win, a tie or a loss, is counted as labels are.
 
 With groups there is a table for each. Where groups overlap, all rows are a group too: rows that are
 in no other exit early as well.
@@ -19,10 +21,10 @@ in no other exit early as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,6 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ALL_PREDICT, ClassRule, Vocabulary
-from pacbound.tally.coins import COIN, Graded, not_preferred, tossed_differences
 from pacbound.tally.columns import (
     QUALITY,
     Floats,
@@ -42,7 +43,8 @@ from pacbound.tally.columns import (
     numeric,
     same_length,
 )
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.grades import Graded, not_preferred
+from pacbound.tally.grids import DifferenceGrid, DyadicGrid
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
 if TYPE_CHECKING:
@@ -57,19 +59,9 @@ EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
 
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
 
-# What the coin of a graded row says of an exit, at worst and at best where a quality is missing:
-# unlabelled is anything, may_lose a loss or nothing, may_gain nothing or a gain.
-GRADED_OUTCOMES = ("agree", "only_fast", "only_slow", "unlabelled", "may_lose", "may_gain")
+# Losses of quality are counted in so many steps, rounded up: two to six grades are exact.
+FINE: Final = 240
 
-# The outcome of an exit for what the coin says at worst, and at best: -1, 0 or 1 of each.
-_BY_ENDS = {(0, 0): 0, (-1, -1): 1, (1, 1): 2, (1, -1): 3, (1, 0): 4, (0, -1): 5}
-
-# What each of them counts as, and what it could become at best.
-_AT_WORST = (AGREE, ONLY_FAST, ONLY_SLOW, UNLABELLED, UNLABELLED, AGREE)
-_AT_BEST = (AGREE, ONLY_FAST, ONLY_SLOW, ONLY_FAST, AGREE, ONLY_FAST)
-
-# What each of them is, among `GRADED_OUTCOMES`, once no further quality comes.
-FOR_GOOD = np.array([AGREE, ONLY_FAST, ONLY_SLOW, ONLY_SLOW, ONLY_SLOW, AGREE])
 TWO_MODELS = DyadicGrid(16)
 MORE_MODELS = DyadicGrid(10)
 # The group that all rows are in, where groups overlap.
@@ -78,13 +70,40 @@ ALL_ROWS = "all rows"
 # Joint outcomes are more than 4 to the power of the exits; beyond this their table outgrows the
 # data.
 MOST_EXITS = 5
-MOST_GRADED_EXITS = 4
 
 
-# The place of an outcome among `GRADED_OUTCOMES`, by what the coin says at worst and at best.
-_PLACES = np.array(
-    [[_BY_ENDS.get((worst, best), -1) for best in (-1, 0, 1)] for worst in (-1, 0, 1)]
-)
+# The cell of a loss from -1 to 1.
+LOSSES: Final = DifferenceGrid(steps=FINE)
+
+
+def at_best(codes: Integers) -> Integers:
+    """The cells of losses if what is missing were the best for the exit."""
+    known, both = 2 * FINE + 1, LOSSES.n_cells - 1
+    return np.select([codes < known, codes < both], [codes, codes - known], 0)
+
+
+def at_worst(codes: Integers) -> Integers:
+    """The same if it were the worst."""
+    known, both = 2 * FINE + 1, LOSSES.n_cells - 1
+    return np.select([codes < known, codes < both], [codes, codes - FINE - 1], 2 * FINE)
+
+
+def _sums(codes: Integers, *, best: bool) -> Integers:
+    """What is counted of losses in these cells: whether a row lost, but not for want of a grade,
+    gained, or lost for want of one; its loss, its gain, the square of both, and the cube of each.
+    """
+    lost = (at_best if best else at_worst)(codes) - FINE
+    open_ = (codes > 2 * FINE) & (not best)
+    kinds = [(lost > 0) & ~open_, lost < 0, (lost > 0) & open_]
+    losses, gains = np.maximum(lost, 0), np.maximum(-lost, 0)
+    sums = [losses, gains, lost**2, losses**3, gains**3]
+    return np.column_stack([*kinds, *sums]).astype(np.int64)
+
+
+_EVERY: Final = np.arange(LOSSES.n_cells)
+# What is counted of a loss in each cell, at worst and then at best; so many numbers each.
+_LOST: Final = np.concatenate([_sums(_EVERY, best=end) for end in (False, True)], axis=1)
+WIDTH: Final = _LOST.shape[1] // 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +125,29 @@ class CascadeQuestion(Question):
         """The number of models before the slow one."""
         return len(self._slots("confidence"))
 
+    @property
+    def usual_scale(self) -> tuple[float, ...] | None:
+        """Preferences are wins, ties and losses, and so is a single column."""
+        return (0.0, 0.5, 1.0) if self._is_single else None
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether one column says which answer is better."""
+        return "preferred" in self.slots or len(self._slots(QUALITY)) == 1
+
+    @property
+    def takes_losses(self) -> bool:
+        """Whether losses of quality are counted; where rows are won, tied or lost, they are counted
+        as labels are.
+        """
+        graded = self.graded
+        return graded is not None and not (self._is_single and len(graded.scale) == 3)
+
+    def counting_grades(self, graded: Graded | None) -> Self:
+        """The same question, where losses of quality are counted."""
+        own = replace(self, graded=graded)
+        return replace(own, outcomes=losses_of(self.exits)) if own.takes_losses else own
+
     def of_models(
         self,
         exits: Sequence[str],
@@ -118,12 +160,10 @@ class CascadeQuestion(Question):
         prediction for each model, and the label, if there is one; or the quality of each model's
         answer, of the slow one's alone, or the one that is preferred.
         """
-        graded = bool(quality) or preferred is not None
-        most = MOST_GRADED_EXITS if graded else MOST_EXITS
-        if len(exits) > most:
+        if len(exits) > MOST_EXITS:
             raise InvalidValueError(
                 f"{len(exits) + 1} models are too many to be counted jointly: expected at most "
-                f"{most + 1}{' where answers are graded' * graded}."
+                f"{MOST_EXITS + 1}."
             )
         # One column is the slow model's: the other's quality is what it leaves to 1.
         first = len(exits) + 1 - len(quality)
@@ -137,7 +177,7 @@ class CascadeQuestion(Question):
             },
             **({} if preferred is None else {"preferred": Slot("class", preferred)}),
         }
-        outcomes = graded_outcomes_of(len(exits)) if graded else outcomes_of(len(exits))
+        outcomes = outcomes_of(len(exits))
         models = tuple(answers) or ("fast", "slow")
         own = replace(self, slots=slots, grid=grid_of(len(exits)), outcomes=outcomes)
         return replace(own, models=models)
@@ -213,13 +253,15 @@ class CascadeQuestion(Question):
             return f"cells of {exits} scores"
         if layout.grid != grid_of(exits):
             return f"another grid than the {grid_of(exits)} that {exits + 1} models are counted on"
-        known = (outcomes_of(exits), graded_outcomes_of(exits))
+        known = [outcomes_of(exits), *([] if self.graded is None else [losses_of(exits)])]
         return None if layout.outcomes in known else "other outcomes"
 
     def known_again_by(self, counts: Integers, width: int) -> Integers:
         """How often which exits differ from the slow model: it needs no label, and stays when one
-        comes. Graded rows are known by their number alone: coins decide their outcomes.
+        comes. Graded rows are known by their number alone.
         """
+        if self.takes_losses:
+            return counts[:, :1]
         if self.graded is not None:
             return np.asarray(counts.sum(axis=1, keepdims=True))
         groups = int(counts.shape[1] != len(outcomes_of(width)))
@@ -229,6 +271,8 @@ class CascadeQuestion(Question):
         """The same; no label comes where none was named, and whether one is needed the claim
         knows.
         """
+        if self.takes_losses:
+            return bool(counts[:, 1].any())
         asked = self.graded is not None or "label" in self.slots
         return asked and super().lacks_labels(cells, counts)
 
@@ -248,11 +292,24 @@ class CascadeQuestion(Question):
             outcomes = joint_outcome(answers, truth)
         else:
             differs = differs or [np.ones(len(rows), dtype=bool)] * self.exits
-            outcomes = self._tossed(rows, differs)
+            outcomes = self._lost(rows, differs)
         # Not by the labels: the same rows with more of them are still the same rows.
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
         told = np.column_stack(scores).ravel(), pattern
-        return self._in_groups(rows, Judged(len(rows), cells, outcomes, told=told))
+        return self._in_groups(rows, self._judged(len(rows), cells, outcomes, told=told))
+
+    def _judged(self, rows: int, cells: Integers, outcomes: Integers, **more: Any) -> Judged:
+        """Rows by their joint outcome; or by the cells of their losses, (rows, exits)."""
+        sums = self.loss_sums if self.takes_losses else None
+        return Judged(rows, cells, outcomes, sums=sums, **more)
+
+    def loss_sums(self, codes: Integers) -> Integers:
+        """What is counted of each row: once itself, whether a grade could change it, and what each
+        of its exits loses.
+        """
+        open_ = (codes > 2 * FINE).any(axis=1)
+        own = _LOST[codes].reshape(len(codes), -1)
+        return np.column_stack([np.ones(len(codes), dtype=np.int64), open_, own])
 
     def _answers(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> list[Integers]:
         """What each model predicts, if every one predicts every row."""
@@ -264,11 +321,22 @@ class CascadeQuestion(Question):
             evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
         return answers
 
-    def _tossed(self, rows: Rows, differs: Sequence[NDArray[np.bool_]]) -> Integers:
-        """The joint outcome of each graded row: nothing is lost where an exit's answer is the slow
-        model's, whatever a judge said of the two.
+    def _lost(self, rows: Rows, differs: Sequence[NDArray[np.bool_]]) -> Integers:
+        """What becomes of each graded row: the cells of its losses, or its outcome if each is won,
+        tied or lost. Nothing is lost where an exit's answer is the slow model's, whatever a judge
+        said of the two.
         """
-        return joint_of(exit_outcomes(rows.numbers(COIN), self.qualities(rows), differs))
+        *fast, slow = self.qualities(rows)
+        high = np.where(np.isnan(slow), 1.0, slow)
+        codes = []
+        for quality, differ in zip(fast, differs, strict=True):
+            most = np.where(differ, high - np.where(np.isnan(quality), 0.0, quality), 0.0)
+            missing = np.where(differ, np.isnan(slow).astype(np.int64) + np.isnan(quality), 0)
+            codes.append(LOSSES.coded(most, missing, declared=False))
+        return self._decided(np.column_stack(codes))
+
+    def _decided(self, codes: Integers) -> Integers:
+        return codes if self.takes_losses else _PREFERRED[np.minimum(codes[:, 0], 2 * FINE + 1)]
 
     def qualities(self, rows: Rows) -> list[Floats]:
         """The quality of each model's answer, NaN where it is missing."""
@@ -287,35 +355,37 @@ class CascadeQuestion(Question):
         """The quality of the slow model's answer, by which one is preferred."""
         return {self.models[0]: 0.0, self.models[1]: 1.0, "tie": 0.5}
 
-    def _toss_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
-        """Graded rows inside an engine: for each exit what its coin says at worst and at best."""
+    def _lost_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """Graded rows inside an engine: for each exit the cell of what it loses."""
         scores, graded = self._slots("confidence"), self.graded or Graded()
         if "preferred" in self.slots:
             found = [rows.preferred("preferred", self._preferred)]
         else:
             rows.refuse_beyond(self._slots(QUALITY), graded)
+            rows.refuse_undeclared(self._slots(QUALITY), graded)
             found = [rows.quality(slot, graded) for slot in self._slots(QUALITY)]
         *fast, slow = found if len(found) > 1 else [1.0 - found[0], found[0]]
         predictions = self._slots("prediction")
         answers = rows.answers(predictions, None, evidence) if predictions else None
         agree = [None] * self.exits if answers is None else answers.agree
-        tossed = [rows.tossed(COIN, slow, *each) for each in zip(fast, agree, strict=True)]
+        pairs = zip(fast, agree, strict=True)
+        lost = [rows.difference(slow, *each, FINE, declared=False) for each in pairs]
         keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
-        keys |= {**self._group_keys(rows), **{f"exit {m}": code for m, code in enumerate(tossed)}}
+        keys |= {**self._group_keys(rows), **{f"exit {m}": code for m, code in enumerate(lost)}}
         if answers is not None:
             keys["exit 0"] = answers.coded(keys["exit 0"])
         counts = rows.count(keys, outcomes=len(self.outcomes))
         if answers is not None:
             answers.checked(counts, "exit 0")
-        ends = np.stack([counts.numbers(f"exit {m}").astype(np.int64) for m in range(self.exits)])
+        codes = [counts.numbers(f"exit {m}").astype(np.int64) for m in range(self.exits)]
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
-        outcomes = joint_of(_PLACES[ends // 3, ends % 3])
-        return self._counted_inside(rows, counts, cells, outcomes)
+        judged = self._counted_inside(rows, counts, cells, self._decided(np.column_stack(codes)))
+        return replace(judged, sums=self.loss_sums) if self.takes_losses else judged
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
         if self.graded is not None:
-            return self._toss_inside(rows, evidence)
+            return self._lost_inside(rows, evidence)
         label = "label" if "label" in self.slots else None
         answers = rows.answers(self._slots("prediction"), label, evidence)
         scores = self._slots("confidence")
@@ -356,36 +426,23 @@ def grid_of(exits: int) -> DyadicGrid:
     return TWO_MODELS if exits == 1 else MORE_MODELS
 
 
-def exit_outcomes(
-    coin: Floats, qualities: Sequence[Floats], differs: Iterable[NDArray[np.bool_]]
-) -> Integers:
-    """The place of each exit's outcome among `GRADED_OUTCOMES`, by the qualities of all models, the
-    slow one last; (exits, rows). Above `ONLY_SLOW` another quality could change it.
+# What becomes of a row for the cell of what it loses, where it is won, tied or lost.
+_PREFERRED: Final = np.full(2 * FINE + 2, UNLABELLED)
+_PREFERRED[[0, FINE, 2 * FINE]] = ONLY_FAST, AGREE, ONLY_SLOW
+
+
+def losses_of(exits: int) -> tuple[str, ...]:
+    """The names of what is counted of graded rows: themselves, those that lack a grade, and what
+    each exit loses at worst and at best.
     """
-    *fast, slow = qualities
-    places = []
-    for quality, differ in zip(fast, differs, strict=True):
-        worst, best = tossed_differences(coin, slow, quality)
-        places.append(_PLACES[np.where(differ, worst, 0) + 1, np.where(differ, best, 0) + 1])
-    return np.stack(places)
-
-
-def joint_of(places: Integers) -> Integers:
-    """The joint outcome of graded rows, by the place of each exit's outcome."""
-    joint = np.zeros(places.shape[1], dtype=np.int64)
-    for single in places:
-        joint = joint * len(GRADED_OUTCOMES) + single
-    return joint
-
-
-def graded_outcomes_of(exits: int) -> tuple[str, ...]:
-    """The names of the joint outcomes of so many exits whose answers are graded."""
-    return tuple(map("|".join, product(GRADED_OUTCOMES, repeat=exits)))
+    names = ("lost", "gained", "open", "loss", "gain", "squares", "loss cubes", "gain cubes")
+    ends = product(range(1, exits + 1), ("worst", "best"), names)
+    return ("rows", "open", *(f"{name} of exit {exit_} at {end}" for exit_, end, name in ends))
 
 
 def are_graded(counts: Integers, exits: int) -> bool:
-    """Whether counts of joint outcomes are those of graded rows: they are more than others."""
-    return bool(counts.shape[1] == len(GRADED_OUTCOMES) ** exits)
+    """Whether counts are those of losses of quality."""
+    return bool(counts.shape[1] == 2 + 2 * exits * WIDTH)
 
 
 def outcomes_of(exits: int) -> tuple[str, ...]:
@@ -408,42 +465,33 @@ def of_exit(counts: Integers, exit_: int, exits: int) -> Integers:
     """Counts of joint outcomes as counts of one exit's outcomes, in the order of `EXIT_OUTCOMES`,
     the other exits disregarded.
     """
-    if are_graded(counts, exits):
-        digits = np.indices((len(GRADED_OUTCOMES),) * exits)[exit_].ravel()
-        places = np.array(_AT_WORST)[digits].tolist()
-    else:
-        places = [EXIT_OUTCOMES.index(name.split("|")[exit_]) for name in outcomes_of(exits)]
+    places = [EXIT_OUTCOMES.index(name.split("|")[exit_]) for name in outcomes_of(exits)]
     return _gathered(counts, places, len(EXIT_OUTCOMES))
 
 
 def unlabelled_rows(counts: Integers, exits: int) -> Integers:
     """How many rows of each cell have no label though an exit differs; of graded rows, those whose
-    outcome another quality would change.
+    loss another quality could change.
     """
-    if not are_graded(counts, exits):
-        return np.asarray(counts[:, 4**exits :].sum(axis=1))
-    unknown = (np.indices((len(GRADED_OUTCOMES),) * exits) > ONLY_SLOW).any(axis=0).ravel()
-    return np.asarray(counts[:, unknown].sum(axis=1))
+    if are_graded(counts, exits):
+        return counts[:, 1]
+    return np.asarray(counts[:, 4**exits :].sum(axis=1))
 
 
 def labelled_rows(counts: Integers, exits: int) -> Integers:
     """How many rows of each cell have a label where an exit differs; of graded rows, all others."""
-    if not are_graded(counts, exits):
-        return np.asarray(counts[:, 1 : 4**exits].sum(axis=1))
-    return np.asarray(counts.sum(axis=1) - unlabelled_rows(counts, exits))
+    if are_graded(counts, exits):
+        return counts[:, 0] - counts[:, 1]
+    return np.asarray(counts[:, 1 : 4**exits].sum(axis=1))
 
 
-def at_best(counts: Integers, exits: int) -> Integers:
+def counts_at_best(counts: Integers, exits: int) -> Integers:
     """The counts of graded rows as they would be if every missing quality were the best for the
     exits.
     """
-    return _gathered(counts, best_outcomes(exits).tolist(), counts.shape[1])
-
-
-def best_outcomes(exits: int) -> Integers:
-    """The joint outcome that each joint outcome of graded rows could become at best."""
-    digits = np.array(_AT_BEST)[np.indices((len(GRADED_OUTCOMES),) * exits)]
-    return joint_of(digits.reshape(exits, -1))
+    ends = counts[:, 2:].reshape(len(counts), exits, 2, WIDTH)
+    both = np.repeat(ends[:, :, 1:], 2, axis=2).reshape(len(counts), -1)
+    return np.column_stack([counts[:, 0], np.zeros(len(counts), dtype=np.int64), both])
 
 
 def disagreements(counts: Integers, exits: int) -> Integers:
@@ -658,7 +706,7 @@ CASCADE = CascadeQuestion(
     outcomes=EXIT_OUTCOMES,
     labelled_by=("label",),
     labels_may_be_missing=True,
-    tosses=True,
+    may_be_graded=True,
     joins=True,
     everyone=(ALL_ROWS,),
 )

@@ -16,8 +16,8 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.coins import Graded, graded_quality, not_graded
 from pacbound.tally.columns import QUALITY, Array, Integers, Rows, Slot, as_score_column
+from pacbound.tally.grades import Graded, graded_quality, not_graded
 from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
 from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
 
@@ -235,7 +235,7 @@ CALIBRATION = Correctness(
     grid=EqualWidthBins(DEFAULT_BINS),
     scopes=("top", "groups", "overlapping-groups", "per-class", "all-labels"),
     options=("n_bins", "edges"),
-    tosses=True,
+    may_be_graded=True,
     levels=256,
 )
 ABSTENTION = Correctness(
@@ -247,7 +247,7 @@ ABSTENTION = Correctness(
     ),
     outcomes=CALIBRATION.outcomes,
     labelled_by=CALIBRATION.labelled_by,
-    tosses=True,
+    may_be_graded=True,
     levels=256,
     scopes=("top", "groups"),
 )

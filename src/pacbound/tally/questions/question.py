@@ -9,7 +9,7 @@ has one group, in a column; or groups overlap, and there is a truth value for ea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from unicodedata import decimal
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.coins import Graded
 from pacbound.tally.columns import QUALITY, Holds, Integers, Rows, Slot, only_known
+from pacbound.tally.grades import Graded
 from pacbound.tally.grids import FINE, Bins, DyadicGrid
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class Judged:
         The position of each row's group in `groups`.
     times : ndarray of shape (n,) or None
         How often each was seen; once if it is None.
+    sums : callable or None
+        What is counted of rows by their `outcomes`, (n, numbers); None where each row has one
+        outcome.
     told : tuple or None
         The scores and a number for each row, by which the same rows are recognised again; None
         where the rows have no order.
@@ -112,6 +115,7 @@ class Judged:
     places: Integers | None = None
     times: Integers | None = None
     told: tuple[NDArray[np.float64], Integers] | None = None
+    sums: Callable[[Integers], Integers] | None = None
 
 
 @dataclass(frozen=True)
@@ -218,13 +222,10 @@ class Question(ABC):
         What the groups are: "top" where there are none.
     members : tuple of str
         The names of groups that overlap, without that of everyone.
-    tosses : bool
+    may_be_graded : bool
         Whether answers may be graded.
-    tosses_inside : bool
-        Whether graded rows can be judged inside an engine that tosses their coins.
     levels : int
-        The number of the best level that grades are counted on where none are declared; 0 where
-        coins are tossed.
+        The number of the best level that grades are counted on where none are declared.
     graded : Graded or None
         How outcomes are graded; None where they are right or wrong.
 
@@ -258,8 +259,7 @@ class Question(ABC):
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
     members: tuple[str, ...] = ()
-    tosses: bool = False
-    tosses_inside: bool = False
+    may_be_graded: bool = False
     levels: int = 0
     graded: Graded | None = None
 
@@ -268,7 +268,7 @@ class Question(ABC):
         """Whether the columns that it was asked of say how good answers are, not which are
         right.
         """
-        return self.tosses and any(key.startswith(GRADED_SLOTS) for key in self.slots)
+        return self.may_be_graded and any(key.startswith(GRADED_SLOTS) for key in self.slots)
 
     @property
     def usual_scale(self) -> tuple[float, ...] | None:
@@ -282,10 +282,14 @@ class Question(ABC):
 
     def counting_grades(self, graded: Graded | None) -> Self:
         """The same question, where the outcome of a row is the level of its grade."""
-        if graded is None or not self.levels:
+        if graded is None:
             return replace(self, graded=graded)
         names = tuple(map(str, range(graded.steps(self.levels) + 1)))
         return replace(self, graded=graded, outcomes=names)
+
+    def of_a_row_among(self, outcomes: tuple[str, ...]) -> tuple[str, ...]:
+        """Of the outcomes of a tally, those of which each row has exactly one."""
+        return ("rows",) if outcomes[:1] == ("rows",) else self.row_outcomes or outcomes
 
     @property
     def outcomes_of_a_row(self) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
-from pacbound.tally.coins import Graded
 from pacbound.tally.columns import (
     QUALITY,
     Floats,
@@ -33,6 +32,7 @@ from pacbound.tally.columns import (
     numeric,
     same_length,
 )
+from pacbound.tally.grades import Graded
 from pacbound.tally.grids import DifferenceGrid, DyadicGrid
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
@@ -461,7 +461,7 @@ REPLACEMENT = ReplacementQuestion(
     labelled_by=("label",),
     grid=DyadicGrid(1),
     labels_may_be_missing=True,
-    tosses=True,
+    may_be_graded=True,
     levels=256,
     joins=True,
     reference="old model",

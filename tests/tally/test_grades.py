@@ -1,4 +1,4 @@
-"""Graded outcomes by keyed coins: the vectors, the keys, and the same tosses from every source."""
+"""Graded answers: levels and losses, the same from every source."""
 
 from __future__ import annotations
 
@@ -22,14 +22,6 @@ from pacbound.errors import (
     InvalidTypeError,
     InvalidValueError,
     RepeatedSourceError,
-)
-from pacbound.tally.coins import (
-    coins,
-    keyed_numbers,
-    name_in_cluster,
-    tossed_differences,
-    tossed_sign,
-    uniforms,
 )
 
 RNG = np.random.default_rng(3)
@@ -56,7 +48,6 @@ CASCADE: dict[str, Any] = {
     "confidence": SCORE,
     "prediction": ANSWERS,
     "quality": QUALITY,
-    "seed": 0,
 }
 NAMED: dict[str, dict[str, Any]] = {
     "calibration": {"confidence": "c", "quality": "grade", "quality_scale": (1, 5)},
@@ -64,56 +55,9 @@ NAMED: dict[str, dict[str, Any]] = {
         "confidence": ["c"],
         "prediction": ["fast", "slow"],
         "quality": ["q_fast", "q_slow"],
-        "seed": 0,
     },
 }
 ARRAYS = {"calibration": GRADED, "cascade": CASCADE}
-
-
-def test_coins_are_the_frozen_ones() -> None:
-    assert coins(0, ["0", "6"]).tolist() == [0.6757207569883781, 0.06404608125250488]
-
-
-def test_a_difference_is_tossed_by_its_size_and_keeps_its_sign() -> None:
-    coin = np.full(3, coins(0, ["6"])[0])
-    assert tossed_sign(coin, np.array([0.25, 0.05, -0.07])).tolist() == [1, 0, -1]
-
-
-def test_the_toss_never_falls_as_the_difference_rises() -> None:
-    rising = np.linspace(-1, 1, 201)
-    for coin in [0.0, 0.2, 0.5, 1 - 2.0**-53]:
-        tosses = tossed_sign(np.full(201, coin), rising)
-        assert (np.diff(tosses) >= 0).all()
-
-
-def test_coins_share_nothing_with_the_other_streams() -> None:
-    purposes: Any = ("coin", "row", "cluster", "name")
-    streams = [uniforms(keyed_numbers(0, one, IDS)[:, 0]) for one in purposes]
-    apart = np.corrcoef(streams) - np.eye(len(purposes))
-    assert np.abs(apart).max() < 0.2
-    assert len({float(stream[0]) for stream in streams}) == len(purposes)
-
-
-def test_names_in_clusters_are_not_mixed_up() -> None:
-    pairs = [("a", "bc"), ("ab", "c"), ('a", "b', "c"), ("a", 'b", "c')]
-    assert len({name_in_cluster(*pair) for pair in pairs}) == len(pairs)
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "ends"),
-    [
-        (np.nan, np.nan, (1, -1)),
-        (np.nan, 0.3, (1, 0)),
-        (np.nan, 0.8, (0, -1)),
-        (0.3, np.nan, (0, -1)),
-    ],
-)
-def test_a_missing_quality_leaves_what_the_known_one_allows(
-    better: float, worse: float, ends: tuple[int, int]
-) -> None:
-    """At the coin 0.5: 1 - 0.3 is above, 1 - 0.8 and 0.3 are below, and so on."""
-    high, low = tossed_differences(np.array([0.5]), np.array([better]), np.array([worse]))
-    assert (high[0], low[0]) == ends
 
 
 def test_a_grade_counts_on_its_level_or_on_the_one_below() -> None:
@@ -129,97 +73,52 @@ def test_a_grade_counts_on_its_level_or_on_the_one_below() -> None:
 
 def test_equal_answers_lose_nothing_whatever_the_judge_said() -> None:
     same = np.column_stack([ANSWERS[:, 0], ANSWERS[:, 0]])
-    tally = Tally.count("cascade", SCORE, same, quality=QUALITY, seed=0)
-    assert tally.totals["agree"] == ROWS
+    tally = Tally.count("cascade", SCORE, same, quality=QUALITY)
+    assert {name: n for name, n in tally.totals.items() if n} == {"rows": ROWS}
 
 
 def test_preferences_are_wins_ties_and_losses() -> None:
     said = np.array(["fast", "slow", "tie", ""] * (ROWS // 4), dtype=object)
     said[said == ""] = None
-    tally = Tally.count("cascade", SCORE, preferred=said, seed=0)
+    tally = Tally.count("cascade", SCORE, preferred=said)
     assert tally.totals == {
         **dict.fromkeys(("agree", "only_fast", "only_slow", "unlabelled"), ROWS // 4),
-        "may_lose": 0,
-        "may_gain": 0,
+        "neither": 0,
     }
     number = np.select([said == "slow", said == "tie", said == "fast"], [1.0, 0.5, 0.0], np.nan)
-    assert Tally.count("cascade", SCORE, quality=number, seed=0) == tally
+    assert Tally.count("cascade", SCORE, quality=number) == tally
 
 
 @pytest.mark.parametrize("kind", NAMED)
-@pytest.mark.parametrize("by", ["places", "row_ids"])
-def test_every_source_tosses_the_same_coins(kind: str, by: str, tmp_path: Path) -> None:
+def test_every_source_counts_the_same_grades(kind: str, tmp_path: Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     duckdb = pytest.importorskip("duckdb")
-    named, ids = NAMED[kind], {} if by == "places" else {"row_ids": "id"}
-    wanted = Tally.count(kind, **ARRAYS[kind], **({"row_ids": IDS} if ids else {}))
+    named, wanted = NAMED[kind], Tally.count(kind, **ARRAYS[kind])
     frame = polars.DataFrame(TABLE).with_columns(polars.col("q_fast", "q_slow").fill_nan(None))
     sources: list[Any] = [pandas.DataFrame(TABLE), frame, frame.lazy(), frame.to_arrow()]
     writers: dict[str, Any] = {"rows.csv": write_csv, "rows.parquet": write_parquet}
     for name, write in writers.items():
         write(frame.to_dict(as_series=False), tmp_path / name)
         sources.append(tmp_path / name)
-    if ids:
-        sources.append(duckdb.from_arrow(frame.to_arrow()))
+    sources.append(duckdb.from_arrow(frame.to_arrow()))
     for source in sources:
-        assert Tally.count(kind, data=source, **named, **ids) == wanted
-
-
-def test_rows_without_an_order_need_ids_where_coins_are_tossed() -> None:
-    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
-    relation = duckdb.from_arrow(polars.DataFrame(TABLE).to_arrow())
-    with pytest.raises(InvalidValueError, match=r"have no order.*name a column of row_ids"):
-        Tally.count("cascade", data=relation, **NAMED["cascade"])
-    for scale in ((1, 5), (1, 2, 3, 4, 5)):
-        named = NAMED["calibration"] | {"quality_scale": scale}
-        there = Tally.count("calibration", data=relation, **named)
-        assert there == Tally.count("calibration", **GRADED | {"quality_scale": scale})
-
-
-def test_tosses_go_by_ids_in_whatever_order_rows_come() -> None:
-    order = RNG.permutation(ROWS)
-    here = Tally.count("cascade", row_ids=IDS, **CASCADE)
-    there = Tally.count(
-        "cascade",
-        SCORE[order],
-        ANSWERS[order],
-        quality=QUALITY[order],
-        row_ids=IDS[order],
-        seed=0,
-    )
-    assert here == there
+        assert Tally.count(kind, data=source, **named) == wanted
 
 
 def test_parts_with_ids_add_up_to_the_whole() -> None:
     parts = [
-        Tally.count(
-            "cascade", SCORE[part], ANSWERS[part], quality=QUALITY[part], row_ids=IDS[part], seed=4
-        )
+        Tally.count("cascade", SCORE[part], ANSWERS[part], quality=QUALITY[part], row_ids=IDS[part])
         for part in (slice(0, 150), slice(150, ROWS))
     ]
-    whole = Tally.count("cascade", row_ids=IDS, **CASCADE | {"seed": 4})
+    whole = Tally.count("cascade", row_ids=IDS, **CASCADE)
     assert parts[0] + parts[1] == whole
     assert sum(parts) == whole
     with pytest.raises(RepeatedSourceError):
         parts[0] + whole
 
 
-def test_parts_that_are_known_by_their_place_do_not_add_where_coins_are_tossed() -> None:
-    halves = [
-        Tally.count("cascade", SCORE[part], quality=QUALITY[part], seed=0)
-        for part in (slice(0, 200), slice(200, ROWS))
-    ]
-    with pytest.raises(InvalidValueError, match=r"same coin.*pass row_ids"):
-        halves[0] + halves[1]
-    graded = [
-        Tally.count("abstention", SCORE[part], quality=GRADE[part], quality_scale=(1, 5))
-        for part in (slice(0, 200), slice(200, ROWS))
-    ]
-    assert sum(graded) == Tally.count("abstention", **GRADED)
-
-
 @pytest.mark.parametrize("changed", [{"graded_by": "another"}, {"quality_scale": (0, 5)}, None])
-def test_other_seeds_judges_and_scales_do_not_add(changed: dict[str, Any] | None) -> None:
+def test_other_judges_and_scales_do_not_add(changed: dict[str, Any] | None) -> None:
     first: dict[str, Any] = {"quality": GRADE[:200], "quality_scale": (1, 5)}
     one = Tally.count("abstention", SCORE[:200], row_ids=IDS[:200], **first)
     rest: dict[str, Any] = {"quality": GRADE[200:], "quality_scale": (1, 5), **(changed or {})}
@@ -245,7 +144,7 @@ def test_a_graded_tally_without_its_grading_is_not_read(kind: str) -> None:
     for name in ("graded", "digest"):
         del document[name]
     document["schema"] = 1 if kind == "cascade" else 2
-    with pytest.raises(CertificateError, match=r"graded|schema"):
+    with pytest.raises(CertificateError, match=r"outcomes|schema"):
         Tally.from_dict({**document, "digest": documents.digest(document)})
 
 
@@ -308,7 +207,7 @@ def test_qualities_that_do_not_fit_the_models_are_refused(
 
 def test_a_model_that_is_not_there_cannot_be_preferred() -> None:
     with pytest.raises(InvalidValueError, match=r"preferred\[1\] is 'gpt'.*'fast', 'slow', 'tie'"):
-        Tally.count("cascade", SCORE, preferred=["tie", "gpt"] * (ROWS // 2), seed=0)
+        Tally.count("cascade", SCORE, preferred=["tie", "gpt"] * (ROWS // 2))
 
 
 def test_fractions_in_the_place_of_outcomes_and_classes_are_told_where_to_go() -> None:
@@ -322,14 +221,14 @@ def test_fractions_in_the_place_of_outcomes_and_classes_are_told_where_to_go() -
     with pytest.raises(InvalidValueError, match=hint):
         certify_cascade(SCORE, np.column_stack([grades, grades]), xi=0.1, delta=0.05)
     with pytest.raises(InvalidTypeError, match="this claim is about rows of one outcome"):
-        certify_recall(SCORE, GRADE > 2, target=0.9, delta=0.05, quality=grades, seed=0)  # type: ignore[call-arg]
+        certify_recall(SCORE, GRADE > 2, target=0.9, delta=0.05, quality=grades)  # type: ignore[call-arg]
 
 
 def test_answers_that_differ_are_not_graded() -> None:
     asked: dict[str, Any] = {"xi": 0.1, "delta": 0.05}
     with pytest.raises(InvalidValueError, match="claim='differ' takes no labels"):
-        certify_cascade(SCORE, ANSWERS, quality=QUALITY, claim="differ", **asked, seed=0)
-    tally = Tally.count("cascade", SCORE, quality=QUALITY, seed=0)
+        certify_cascade(SCORE, ANSWERS, quality=QUALITY, claim="differ", **asked)
+    tally = Tally.count("cascade", SCORE, quality=QUALITY)
     with pytest.raises(InvalidValueError, match="whatever their quality"):
         certify_cascade(data=tally, claim="differ", **asked)
 
@@ -344,10 +243,9 @@ def test_a_graded_claim_says_by_whom() -> None:
     assert "coin" not in said
     assert "Seed" not in said
     assert "graded-on-levels" in made.values["assumes"]
-    tossed = certify_cascade(**CASCADE | {"seed": 7}, **asked)
-    assert "over the draw of these rows and their coins" in tossed.summary()
-    assert "Seed 7: pass seed=7 to toss the same coins again." in tossed.summary()
-    assert "graded-by-coins" in tossed.values["assumes"]
+    cascade = certify_cascade(**CASCADE, **asked)
+    assert "as graded by the rubric" in cascade.summary()
+    assert "graded-on-levels" in cascade.values["assumes"]
 
 
 @pytest.mark.parametrize("kind", ["calibration", "abstention"])
