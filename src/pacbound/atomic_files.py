@@ -255,7 +255,7 @@ def refuse_overwriting(written: Mapping[str, Name | None], read: Mapping[str, Na
     targets = [(role, name, _place(name)) for role, name in written.items() if name is not None]
     for done, (role, name, place) in enumerate(targets):
         for other, _, taken in targets[:done]:
-            if place == taken and not _is_null(name):
+            if place == taken and os.path.realpath(name) != os.path.realpath(os.devnull):
                 raise InvalidValueError(
                     f"{os.fspath(name)} is written as {other}, and writing {role} would replace "
                     f"it: name another file for {role}."
@@ -315,10 +315,6 @@ def _place(name: Name) -> Hashable:
 
 def _identity(found: os.stat_result) -> Hashable:
     return found.st_dev, found.st_ino
-
-
-def _is_null(name: Name) -> bool:
-    return os.path.realpath(name) == os.path.realpath(os.devnull)
 
 
 def _files(names: Names) -> Iterator[Hashable]:
