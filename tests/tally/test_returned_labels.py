@@ -143,15 +143,13 @@ def test_frames_join_labels_in_files_and_in_frames(make: Any, tmp_path: Path) ->
     frame = make(bare(whole))
     back = {"pac_id": list(range(40)), "y": whole["y"]}
     wanted = Tally.count("calibration", data=make(whole), **CALIBRATION)
-    assert (
-        Tally.count(
-            "calibration", data=frame, answers=stored(back, tmp_path, "b.csv"), **CALIBRATION
-        )
-        == wanted
-    )
-    assert (
-        Tally.count("calibration", data=frame, answers=pl.DataFrame(back), **CALIBRATION) == wanted
-    )
+    for came in (stored(back, tmp_path, "b.csv"), pl.DataFrame(back)):
+        assert Tally.count("calibration", data=frame, answers=came, **CALIBRATION) == wanted
+    # A rate of its own has no column of scores.
+    right = [p == y for p, y in zip(whole["p"], whole["y"], strict=True)]
+    came = pl.DataFrame({"pac_id": list(range(40)), "y": right})
+    alone = Tally.count("calibration", data=frame, answers=came, correct="y", n_bins=1)
+    assert alone == Tally.count("calibration", correct=right, n_bins=1)
 
 
 def test_several_files_are_numbered_on_and_labels_may_come_in_several(tmp_path: Path) -> None:
