@@ -180,14 +180,14 @@ def test_the_table_of_all_thresholds_is_that_of_routing_row_by_row(exits: tuple[
 @pytest.mark.parametrize("seed", range(5))
 def test_the_search_finds_the_cheapest_of_all_orders(seed: int) -> None:
     fold = small_fold(seed)
-    found = search(fold, target=0.02, most=4)
+    tried, _ = search(fold, target=0.02, most=4)
     every = [
         Evaluation(fold, size, {1: 256, 2: 96, 3: 32}[size]).best(order, 0.02)
         for size in (1, 2, 3)
         for order in permutations(range(3), size)
     ]
-    assert found.tried[0].rank == min(each.rank for each in every)
-    assert len(found.tried) == len(every) == 15
+    assert tried[0].rank == min(each.rank for each in every)
+    assert len(tried) == len(every) == 15
 
 
 def test_more_sets_than_can_be_tried_are_those_that_extend_the_best(
@@ -203,9 +203,9 @@ def test_more_sets_than_can_be_tried_are_those_that_extend_the_best(
     monkeypatch.setattr(design_search, "MOST_SUBSETS", 60)
     monkeypatch.setattr(design_search, "KEPT", 3)
     shares: list[float] = []
-    found = search(fold, target=0.1, most=4, progress=shares.append)
+    _, searched = search(fold, target=0.1, most=4, progress=shares.append)
     # 11 of one exit, 55 of two, and at most 3 x 9 of three.
-    assert 66 < found.searched <= 66 + 27
+    assert 66 < searched <= 66 + 27
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 

@@ -8,7 +8,6 @@ from math import isfinite, log, sqrt
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
 from pacbound.cascade.model_table import ModelTable
@@ -25,13 +24,11 @@ from pacbound.stats.arguments import (
     real_numbers,
     whole_number,
 )
+from pacbound.tally.columns import Integers
 from pacbound.tally.grades import Graded
 from pacbound.tally.keyed_numbers import seed_of
 from pacbound.tally.questions.cascade import MOST_EXITS
 from pacbound.tally.row_options import RowOptions
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _OPTIONS = (
     *CLASSES,
@@ -258,23 +255,23 @@ def design_cascade(  # noqa: PLR0913
     chosen, rest = _split(len(table), _share(fold), seed)
     slow = None if last is None else table.place(last, "last")
     table.require_labels(chosen, range(table.models), "the fold", seed)
-    slow = _most_accurate(table, chosen, alone) if slow is None else slow
+    if slow is None:
+        right = table.mean_quality(chosen)
+        slow = min(range(table.models), key=lambda m: (-right[m], alone[m]))
     begin = None if first is None else table.place(first, "first")
     must = frozenset(table.place(model, "contain") for model in contain)
     must |= frozenset() if begin is None else {begin}
     _check_choice(table, alone, slow, must, _most(most))
 
     folded = Fold(table.cells(chosen), table.losses(chosen, slow), alone, slow)
-    target = max(0.0, rate - _margin(rate, level, len(rest)))
-    found = search(
-        folded,
-        target=target,
-        most=most,
-        contain=must,
-        first=begin,
-        progress=part_of(progress, 0.3, 0.65),
+    # About what the certified walk loses against thresholds at xi itself.
+    margin = sqrt(2 * rate * log(1 / level) / len(rest)) / 2
+    target = max(0.0, rate - margin)
+    later = part_of(progress, 0.3, 0.65)
+    tried, searched = search(
+        folded, target=target, most=most, contain=must, first=begin, progress=later
     )
-    models = found.tried[0].models
+    models = tried[0].models
     table.require_labels(rest, models, "the rows beside the fold", seed)
     declared = Declared(
         models,
@@ -294,7 +291,7 @@ def design_cascade(  # noqa: PLR0913
     if progress is not None:
         progress(1.0)
     names = table.names.of(models).predictions if table.is_named else None
-    return CascadeDesign(models, names, certificate, found.tried, found.searched, alone[slow])
+    return CascadeDesign(models, names, certificate, tried, searched, alone[slow])
 
 
 def _refuse_unknown(rows: Mapping[str, Any]) -> None:
@@ -380,11 +377,6 @@ def _split(n: int, share: float, seed: int) -> tuple[Integers, Integers]:
     return order[:size].copy(), np.sort(order[size:])
 
 
-def _most_accurate(table: ModelTable, rows: Integers, costs: tuple[float, ...]) -> int:
-    right = table.mean_quality(rows)
-    return min(range(table.models), key=lambda m: (-right[m], costs[m]))
-
-
 def _check_choice(
     table: ModelTable, costs: tuple[float, ...], slow: int, must: frozenset[int], most: int
 ) -> None:
@@ -417,8 +409,3 @@ def _check_choice(
             f"{len(must)} models must be there before the slow one, and most={most} allows "
             f"{most - 1}."
         )
-
-
-def _margin(xi: float, delta: float, n: int) -> float:
-    """About what the certified walk loses against thresholds at xi itself."""
-    return sqrt(2 * xi * log(1 / delta) / n) / 2

@@ -193,14 +193,6 @@ class Evaluation:
         return cost / len(left), loss / len(left)
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The cascades that were looked at closely, best first, and how many were looked at at all."""
-
-    tried: tuple[Tried, ...]
-    searched: int
-
-
 def search(
     fold: Fold,
     *,
@@ -209,8 +201,9 @@ def search(
     contain: frozenset[int] = frozenset(),
     first: int | None = None,
     progress: Callable[[float], None] | None = None,
-) -> SearchResult:
-    """The best cascades of at most `most` models before and with the slow one.
+) -> tuple[tuple[Tried, ...], int]:
+    """The best cascades of at most `most` models before and with the slow one that were looked at
+    closely, best first, and how many were looked at at all.
 
     All of them have the models in `contain`, and `first` as their first if it is given.
     """
@@ -243,7 +236,7 @@ def search(
         tried.append(fine[len(exits_in_order)].best(exits_in_order, target))
         report(0.8 + 0.2 * place / len(orders))
     report(1.0)
-    return SearchResult(tuple(sorted(tried, key=lambda each: each.rank)), searched)
+    return tuple(sorted(tried, key=lambda each: each.rank)), searched
 
 
 def declared_sequence(fold: Fold, models: Sequence[int], *, target: float) -> Integers:

@@ -21,6 +21,8 @@ from pacbound.stats.arguments import whole_number
 from pacbound.tally.classes import ALL_PREDICT, ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import (
     QUALITY,
+    Floats,
+    Integers,
     Rows,
     Slot,
     as_array,
@@ -44,9 +46,6 @@ from pacbound.tally.questions.cascade import (
     witness,
 )
 from pacbound.tally.tally import Tally
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _ROLES = {"confidence": True, "prediction": False, "label": False, QUALITY: False}
 
