@@ -405,8 +405,7 @@ def test_a_checkpoint_of_training(examples: int, tmp_path: Path) -> None:
             "network": {name: torch.tensor(losses, dtype=torch.float64) for name in pool},
         }
         training._write(tmp_path / "t.pt", state)
-        again = training._read(tmp_path / "t.pt")
-        assert again is not None
+        again = training._loaded(tmp_path / "t.pt", "t.pt")
         assert again["plan"] == state["plan"]
         assert again["losses"] == state["losses"]
         assert again["network"].keys() == state["network"].keys()

@@ -177,7 +177,7 @@ def test_rows_that_choose_and_certify_alike_violate_far_more_often_than_delta() 
     for run in range(runs):
         rows = np.random.default_rng(run).integers(0, len(population.labels), size=120)
         cells = TWO_MODELS.cells(population.scores[rows])
-        fold = Fold(cells, population.predictions[rows], (1.0,) * 6 + (100.0,), 6)
+        fold = Fold(cells, population.predictions[rows].astype(float), (1.0,) * 6 + (100.0,), 6)
         models = search(fold, target=0.05, most=3)[0][0].models
         steps = declared_sequence(fold, models, target=0.05)
         declared = Declared(models, (1.0,) * len(models), 0.3, run, 120, steps)

@@ -265,6 +265,7 @@ def _ends(claim: Any, asked: dict[str, Any], tally: Tally) -> list[float]:
 
     def test(walk: JointWalk) -> Any:
         asks = {"rows": tally.rows, "xi": asked["xi"], "delta": level, "steps": FINE}
+        assert walk.grades is not None
         return losses_below(walk.grades, **asks)
 
     ends = [first_failure(walk, test) - 1 for walk in walks]

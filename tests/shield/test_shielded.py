@@ -73,10 +73,8 @@ def test_braking_goes_on_past_the_horizon_and_ends_at_standstill() -> None:
             self.gap, self.speed = int(seed or 0), 3
             return self._look(), {}
 
-    coasting = partial(
-        *(of_parts, run_shielded, Straight),
-        *(lambda seen: 0, brake, lambda seen: float(seen[0] <= 7)),
-    )
+    parts = (Straight, lambda seen: 0, brake, lambda seen: float(seen[0] <= 7))
+    coasting = partial(of_parts, run_shielded, *parts)
     ended = coasting(0.5, seeds=[5, 8, 9, 13], horizon=2)
     assert ended.fired_at.tolist() == [0, 1, 1, -1]
     assert ended.steps.tolist() == [3, 4, 4, 2]

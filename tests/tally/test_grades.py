@@ -27,7 +27,7 @@ from pacbound.errors import (
 RNG = np.random.default_rng(3)
 ROWS = 400
 SCORE = RNG.random(ROWS)
-GRADE = RNG.integers(1, 6, size=ROWS)
+GRADE: Any = RNG.integers(1, 6, size=ROWS)
 IDS = np.array([f"row {k}" for k in range(ROWS)])
 QUALITY = RNG.random((ROWS, 2))
 QUALITY[::9, 0] = np.nan
