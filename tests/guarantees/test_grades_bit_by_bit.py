@@ -49,7 +49,7 @@ TWO = (
     Kind(0.40, (0.4,), (0.0, 0.75)),
 )
 THREE = (
-    Kind(0.4, (0.9, 0.9), (0.5, 0.75, 0.75)),
+    Kind(0.4, (0.9, 0.9), (0.75, 0.75, 0.75)),
     Kind(0.3, (0.2, 0.9), (0.0, 0.25, 1.0)),
     Kind(0.3, (0.9, 0.2), (0.0, 0.0, 1.0)),
 )
@@ -155,7 +155,7 @@ def test_no_grader_of_two_models_gets_a_false_claim_with_more_than_delta(grader:
     wrong, at_once, made = chances(TWO, 8, asked, grader)
     assert wrong <= at_once <= asked["delta"]
     assert made > 0.1
-    assert wrong > 0.05
+    assert wrong > 0.02
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_no_grader_of_two_models_gets_a_false_claim_with_more_than_delta(grader:
 def test_no_grader_of_three_models_gets_a_false_claim_with_more_than_delta(grader: Grader) -> None:
     asked: Any = {"xi": 0.55, "delta": 0.9}
     assert loss(THREE, [0.0, 0.0]) > asked["xi"] > loss(THREE, [np.inf, 0.9])
-    wrong, _, made = chances(THREE, 6, asked, grader)
+    wrong, _, made = chances(THREE, 8, asked, grader)
     assert 0 < wrong <= asked["delta"]
     assert made > 0.02
 
