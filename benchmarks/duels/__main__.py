@@ -24,6 +24,7 @@ import numpy as np
 from benchmarks.duels import (
     bargain,
     graded,
+    graded_tables,
     pac_labels,
     page,
     small_samples,
@@ -38,6 +39,7 @@ DUELS: dict[str, Duel] = {
     "trust_or_escalate": trust_or_escalate.DUEL,
     "bargain": bargain.DUEL,
     "graded": graded.DUEL,
+    "graded_tables": graded_tables.DUEL,
     "small_samples": small_samples.DUEL,
 }
 
