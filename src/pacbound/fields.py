@@ -29,7 +29,6 @@ class Field:
     name: str
     form: Form
     counted: bool = False
-    optional: bool = False
     left_out: bool = False
 
     def read(self, part: Reader) -> Any:

@@ -164,7 +164,7 @@ _LOOKS = Tables(
         (
             Field("sampled", Whole(1), counted=True),
             Field("allowed", Whole(-1)),
-            Field("disagreements", Places(), counted=True, optional=True),
+            Field("disagreements", Places(), counted=True),
         )
     ),
 )
@@ -214,7 +214,7 @@ class BatchClaim(Claim[BatchCertificate]):
                 Field("looks", _LOOKS, counted=True),
                 Field("stop", Whole(), counted=True),
                 Field("sampled_before", Whole(), counted=True),
-                Field("whole_ties", _TIES, counted=True, optional=True),
+                Field("whole_ties", _TIES, counted=True),
                 Field("exits", Whole()),
                 Field("asked", Whole()),
                 Field("unanswered", Whole(), counted=True),

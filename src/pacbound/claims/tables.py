@@ -77,7 +77,7 @@ def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, 
         Field("assumes", Form()),
         Field("certified", TruthValue()),
         Field("n", Whole(1), counted=True),
-        *(Field(ask.name, ask.form, counted=True, optional=ask.default is None) for ask in asks),
+        *(Field(ask.name, ask.form, counted=True) for ask in asks),
     )
 
 
@@ -150,14 +150,11 @@ def small_groups_conflict(asked: Values, scope: str, shared: str | None = None) 
     return None
 
 
-DRAWN = Field("drawn", DrawnForm(), counted=True, optional=True)
+DRAWN = Field("drawn", DrawnForm(), counted=True)
 GRADED = Field("graded", GradedForm(), counted=True, left_out=True)
-GROUP = Field("group", Text(), counted=True, optional=True)
-
-
-def scope_field(*_: str) -> Field:
-    """What the tables are for: "top" for one table of all rows."""
-    return Field("scope", Text(), counted=True)
+GROUP = Field("group", Text(), counted=True)
+SCOPE = Field("scope", Text(), counted=True)
+"""What the tables are for: "top" for one table of all rows."""
 
 
 def counted_by_table(
@@ -170,9 +167,8 @@ def counted_by_table(
     """The fields of documents about a tally: what was asked for, how rows were drawn and graded,
     what stands `beside` these, and what is in the table of each group.
     """
-    scope = scope_field()
     return Fields(
-        (*head(claim, procedure, asks), scope, *beside, DRAWN, GRADED, tables_field(*fields))
+        (*head(claim, procedure, asks), SCOPE, *beside, DRAWN, GRADED, tables_field(*fields))
     )
 
 

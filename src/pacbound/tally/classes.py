@@ -334,23 +334,6 @@ class Evidence:
             self._check_each_model(labels)
             self._check_shares(rule, rows, labels, predicted)
 
-    def check_some(self, rule: ClassRule, rows: int, labels: str) -> None:
-        """Refuse labels that cannot be right while only a few of the rows have one.
-
-        That labels and predictions have no class in common says little then. Each label must be of
-        the type of the predictions, also where classes are listed.
-        """
-        predicted = set[Class]().union(*self.predicted.values())
-        if not _types(self.labelled) <= _types(predicted):
-            strange = {found for found in self.labelled if type(found) not in _types(predicted)}
-            raise InvalidValueError(
-                f"{labels} holds {some(strange)}, and the predictions are {some(predicted)}: "
-                f"numbers never equal text. {_likely_cause(strange, predicted)}"
-            )
-        if rule.classes is None:
-            self._check_each_model(labels)
-            self._check_shares(rule, rows, labels, predicted)
-
     def _check_models_alone(self) -> None:
         """Refuse a model whose classes are of another type than the slow model's: it would differ
         in every row.

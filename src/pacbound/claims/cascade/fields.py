@@ -15,18 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade.certificate import (
-    sealed_walk,
-)
+from pacbound.claims.cascade.certificate import sealed_walk
 from pacbound.claims.claim import sealed
-from pacbound.claims.tables import (
-    DRAWN,
-    GRADED,
-    Seed,
-    head,
-    scope_field,
-    tables_field,
-)
+from pacbound.claims.tables import DRAWN, GRADED, SCOPE, Seed, head, tables_field
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Record, Values, column_of
@@ -169,7 +160,7 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
     return Fields(
         (
             *head(claim, procedure, [ask for ask in claim.asks if ask.name in kept]),
-            scope_field("top", "groups", "overlapping-groups"),
+            SCOPE,
             DRAWN,
             GRADED,
             Field("left_out", GroupSizes(), counted=True, left_out=True),
@@ -178,9 +169,9 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
                 Field("n", Whole(), counted=True),
                 Field("thresholds", Numbers()),
                 Field("chosen", Whole()),
-                Field("labels", LABELS, counted=True, optional=True),
+                Field("labels", LABELS, counted=True),
                 Field("walks", Walks(), counted=True),
-                Field("best_possible", BEST_END, optional=True),
+                Field("best_possible", BEST_END),
             ),
         )
     )
