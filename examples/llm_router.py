@@ -189,9 +189,15 @@ async def collect(client: AsyncOpenAI, options: argparse.Namespace) -> int:
                     reasons[row] = f"{type(error).__name__}: {error}"
 
         asked = [asyncio.create_task(ask(*want)) for want in wanted]
-        for done, one in enumerate(asyncio.as_completed(asked), start=1):
-            await one
-            _say(f"\r{done} of {len(wanted)} requests")
+        try:
+            for done, one in enumerate(asyncio.as_completed(asked), start=1):
+                await one
+                _say(f"\r{done} of {len(wanted)} requests")
+        finally:
+            for task in asked:
+                task.cancel()
+            # Whatever ended this, nobody is told again of it by the others.
+            await asyncio.gather(*asked, return_exceptions=True)
         answered = [journal.answers.get(row, {}) for row in range(len(rows))]
     told = []
     for answer in answered:

@@ -2263,6 +2263,7 @@ class Group:
         walks = [read_walk(walk, n, falling=falling) for walk in parts]
         alike = len({len(walk.steps[0]) for walk in walks}) == 1
         require(alike, part.at("walks"), "do not have the same exits")
+        require(part.count("chosen") < len(walks), part.at("chosen"), "is no walk")
         partial = part.get("labels", dict, type(None)) is not None
         best = part.get("best_possible", dict, type(None)) is not None
         without = any(any(step) for walk in walks for step in walk.unlabelled)
@@ -2286,7 +2287,6 @@ class Group:
         fits = all(0 <= cell <= self.top + 1 and cell == int(cell) for cell in cells)
         fits = fits and len(cells) == self.exits
         require(fits, self.part.at("thresholds"), "are not on the grid")
-        require(chosen < len(self.walks), self.part.at("chosen"), "is no walk")
         return None if min(limits) == math.inf else tuple(map(int, cells)), chosen
 
     def at(self, cells: Cells | None, chosen: int) -> tuple[Counts, Cells]:

@@ -34,7 +34,7 @@ def four_digits(value: float, side: Side) -> str:
     """
     # What was typed: 0.95, not 0.9499999999999999556.
     number = Decimal(repr(float(value)))
-    if side != "exact":
+    if side != "exact" and abs(number) < 1e15:
         small = min(abs(number), abs(1 - number)) or Decimal(1)
         places = max(4, 1 - small.adjusted())
         number = number.quantize(Decimal(1).scaleb(-places), _ROUNDINGS[side])

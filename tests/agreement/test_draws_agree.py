@@ -61,7 +61,6 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "confidence": ["c"],
         "prediction": ["fast", "slow"],
         "quality": ["q_fast", "q_slow"],
-        "seed": 0,
     },
 }
 DRAWS: dict[str, dict[str, Any]] = {

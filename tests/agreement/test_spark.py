@@ -64,8 +64,8 @@ THREE: dict[str, Any] = {
     "prediction": ["fast", "middle", "slow"],
     "label": "y",
 }
-DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at"}
-WEIGHED: dict[str, Any] = {"weights": "e", "weight_bound": 1, "row_ids": "at"}
+DRAWN: dict[str, Any] = {"clusters": "patient", "row_ids": "at", "seed": 0}
+WEIGHED: dict[str, Any] = {"weights": "e", "weight_bound": 1, "row_ids": "at", "seed": 0}
 # With how often rows are read.
 QUESTIONS: dict[str, tuple[str, dict[str, Any], int]] = {
     "calibration": ("calibration", CORRECT, 1),
