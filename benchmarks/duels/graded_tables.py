@@ -136,9 +136,9 @@ def interval(cell: Cell, rows: Any, method: str, rng: np.random.Generator) -> tu
     grades = cell.quality[rows]
     if method == "coins":
         right, level = int(tossed(grades, rng).sum()), DELTA / 2.0
-        return tuple(
-            float(end(right, len(rows), delta=level)) for end in (binomial_lower, binomial_upper)
-        )
+        trials = len(rows)
+        lowest = float(binomial_lower(right, trials, delta=level))
+        return lowest, float(binomial_upper(right, trials, delta=level))
     if method == "betting":
         return 1.0 - _mean_below(1.0 - grades), _mean_below(grades)
     score = np.full(len(rows), 0.5)
@@ -160,7 +160,8 @@ def _mean_below(values: Any) -> float:
 def threshold(cell: Cell, rows: Any, method: str, rng: np.random.Generator) -> float:
     """The score from which on rows are answered, or leave early."""
     scores, quality = cell.scores[rows], cell.quality[rows]
-    lost, asked = cell.lost[rows], {"xi": cell.aim, "delta": DELTA}
+    lost = cell.lost[rows]
+    asked: dict[str, Any] = {"xi": cell.aim, "delta": DELTA}
     if method == "betting":
         return _walked(scores, lost, cell)
     if cell.kind == "abstention":
@@ -171,8 +172,8 @@ def threshold(cell: Cell, rows: Any, method: str, rng: np.random.Generator) -> f
     if method == "coins":
         answers, true = answers_of(lost, rng)
         return float(certify_cascade(scores, answers[:, ::-1], true, **asked).thresholds[0])
-    found = certify_cascade(scores, quality=quality, quality_scale=cell.scale, **asked)
-    return float(found.thresholds[0])
+    routed = certify_cascade(scores, quality=quality, quality_scale=cell.scale, **asked)
+    return float(routed.thresholds[0])
 
 
 def _walked(scores: Any, lost: Any, cell: Cell) -> float:
@@ -317,7 +318,11 @@ def made_up() -> Iterator[Cell]:
         rng = np.random.default_rng(sum(map(ord, name)))
         scores, size = rng.random(20_000), 20_000
         differs = rng.random(size) < differ * (1.0 - scores)
-        drawn = rng.choice(values, size=size, p=chances) if chances else rng.uniform(*values, size)
+        drawn = (
+            rng.choice(values, size=size, p=chances)
+            if chances
+            else rng.uniform(values[0], values[1], size)
+        )
         lost = np.where(differs, drawn, 0.0)
         fast, slow = 1.0 - np.maximum(lost, 0.0), 1.0 + np.minimum(lost, 0.0)
         aims = [round(float(lost.mean()) + less, 4) for less in (0.02, 0.05)]

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
+from tests.products import standing_for
 
 Table: TypeAlias = Any
 Engine: TypeAlias = Callable[[Table], Any]
@@ -44,15 +45,16 @@ FILES: dict[str, Callable[[Table, Path], None]] = {
     "arrow": feather.write_feather,
 }
 SPARK = pytest.param("pyspark", marks=pytest.mark.long)
+IN_MEMORY = standing_for(FRAMES, ["pandas-nullable", "polars-lazy", "duckdb"], rest="long")
 
 
-@pytest.fixture(params=[*FRAMES, SPARK])
+@pytest.fixture(params=[*IN_MEMORY, SPARK])
 def frame(request: pytest.FixtureRequest) -> Engine:
     """A function that hands an Arrow table over to an engine."""
     return _handed_to(request)
 
 
-@pytest.fixture(params=[*FRAMES, SPARK, *FILES])
+@pytest.fixture(params=[*IN_MEMORY, SPARK, *FILES])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     """The same, and files."""
     return _written_to(tmp_path, request.param) if request.param in FILES else _handed_to(request)

@@ -214,7 +214,7 @@ def _verdict(count: Any, columns: dict[str, list[Any]], folder: Path, named: dic
 NAMED_PAIRS = pytest.mark.parametrize(
     "pair",
     [
-        pytest.param(pair, id=f"{pair[0]!r}-{pair[1]!r}", marks=[pytest.mark.long][: place % 3])
+        pytest.param(pair, id=f"{pair[0]!r}-{pair[1]!r}", marks=[pytest.mark.long][: place % 6])
         for place, pair in enumerate(PAIRS)
     ],
 )

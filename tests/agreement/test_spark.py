@@ -141,6 +141,7 @@ def _times_read(spark: Any, group: str) -> Iterator[Callable[[], int]]:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
+@pytest.mark.long
 def test_all_questions_read_rows_once_and_classes_once_more(spark: Any, tmp_path: Path) -> None:
     parquet.write_table(TABLE, tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.duels.graded_tables import KINDS, NAMES, Cell, answers_of, found_by, made_up, tossed
 
-CELLS = {cell.kind: cell for cell in made_up()}
+CELLS: dict[str, Cell] = {cell.kind: cell for cell in made_up()}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -388,7 +388,7 @@ def test_a_certificate_survives_its_file_and_verifies(
     assert again.summary() == certificate.summary()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("models", standing_for([2, 3, 4], [2], rest="long"))
 def test_very_many_rows_in_every_cell_make_a_certificate_under_two_megabytes(
     models: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -60,7 +60,7 @@ def replaced(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> byt
     return json.dumps(changed).replace(f'"{TOO_LARGE}"', "1e400").encode()
 
 
-SHARE = 4
+SHARE = 8
 """Each place of a certificate gets one in so many of the nasty values, another part of them in the
 next place and in the next certificate."""
 

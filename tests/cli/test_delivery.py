@@ -104,6 +104,7 @@ CUT_OFF: dict[str, tuple[Callable[..., Ended], int]] = {
     "closed pipe of errors": (errors_into_closed_pipe, 0),
 }
 """Ways to take a command's output from it, and what becomes of success."""
+WAYS = standing_for(["closed pipe", "closed output", "closed errors"], ["closed pipe"], "long")
 
 
 FRESH = ("calibrate", "verify")
@@ -140,7 +141,7 @@ def cut_off(commands: Commands, folder: Path, arguments: tuple[str, ...], way: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["closed pipe", "closed output", "closed errors"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("verb", some(COMMANDS))
 def test_a_verdict_does_not_depend_on_its_output(
     commands: Commands, folder: Path, verb: str, way: str
@@ -307,7 +308,11 @@ SIGNALS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    standing_for(SIGNALS, [signal.SIGTERM], rest="long"),
+    ids=lambda number: number.name,
+)
 @pytest.mark.parametrize("verb", some(READERS))
 def test_a_signal_in_the_middle_of_the_work_ends_it_in_order(
     commands: Commands, folder: Path, verb: str, number: signal.Signals

@@ -123,7 +123,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path, verb: str) -> None:
     assert list((folder / "temporary").iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     process = start(folder, "apply", seconds=3, hangup="signal.SIG_IGN")
     process.send_signal(signal.SIGHUP)

@@ -140,6 +140,7 @@ class Population:
         return lost / len(self.labels)
 
 
+@pytest.mark.long
 def test_designs_violate_xi_no_more_often_than_delta(judge: Judge) -> None:
     """Six models that cost next to nothing and lose xi and a little more, on scores that tell
     nothing: the search finds what chance favours, and the rows that certify do not know of it.

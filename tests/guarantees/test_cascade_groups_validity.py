@@ -55,7 +55,9 @@ def decided(shared: str) -> NDArray[np.int64]:
     return np.array(found).reshape(len(groups[0]), len(groups[1]), 2)
 
 
-@pytest.mark.parametrize(("shared", "sharp"), [("common", 0.25), ("own", 0.5)])
+@pytest.mark.parametrize(
+    ("shared", "sharp"), [("common", 0.25), pytest.param("own", 0.5, marks=pytest.mark.long)]
+)
 def test_a_group_loses_more_than_xi_with_probability_at_most_delta_for_every_law(
     shared: str, sharp: float
 ) -> None:
@@ -71,7 +73,7 @@ def test_a_group_loses_more_than_xi_with_probability_at_most_delta_for_every_law
     assert sharp * DELTA < largest <= DELTA
 
 
-@pytest.mark.parametrize("share", [0.5, 0.75])
+@pytest.mark.parametrize("share", [0.5, pytest.param(0.75, marks=pytest.mark.long)])
 def test_a_group_that_is_not_left_out_loses_more_than_xi_with_probability_at_most_delta(
     share: float,
 ) -> None:

@@ -133,9 +133,7 @@ def test_each_law_has_thresholds_that_break_xi(name: str) -> None:
     assert max(LAWS[name].risk(j / 1000) for j in range(1001)) > XI
 
 
-@pytest.mark.parametrize(
-    "name", standing_for(LAWS, ["a long plateau just above xi", "five tied scores"], rest="long")
-)
+@pytest.mark.parametrize("name", standing_for(LAWS, ["a long plateau just above xi"], rest="long"))
 def test_a_certified_threshold_loses_more_than_xi_with_probability_at_most_delta(
     name: str, judge: Judge
 ) -> None:
@@ -149,7 +147,10 @@ def test_a_certified_threshold_loses_more_than_xi_with_probability_at_most_delta
         assert violations > 0.5 * DELTA * runs, "this law should come close to delta"
 
 
-@pytest.mark.parametrize(("n", "xi", "delta"), [(1, 0.8, 0.3), (20, 0.2, 0.05), (2000, 0.02, 0.01)])
+@pytest.mark.parametrize(
+    ("n", "xi", "delta"),
+    [(1, 0.8, 0.3), (20, 0.2, 0.05), pytest.param(2000, 0.02, 0.01, marks=pytest.mark.long)],
+)
 def test_other_sizes_and_levels_keep_their_promise(
     n: int, xi: float, delta: float, judge: Judge
 ) -> None:
@@ -196,7 +197,9 @@ LAWS_WITHOUT_LOSS = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS_WITHOUT_LOSS)
+@pytest.mark.parametrize(
+    "name", standing_for(LAWS_WITHOUT_LOSS, [*LAWS_WITHOUT_LOSS][:2], rest="long")
+)
 def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(
     name: str, judge: Judge
 ) -> None:

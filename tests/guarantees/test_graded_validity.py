@@ -119,7 +119,7 @@ def test_intervals_of_mean_quality_hold_together() -> None:
         return not bool(((bins.lower <= means) & (means <= bins.upper)).all())
 
     for delta in (0.1, 0.4):
-        wrong, _ = _wrong("calibration", law, 12, {"delta": delta}, bad)
+        wrong, _ = _wrong("calibration", law, 9, {"delta": delta}, bad)
         assert wrong <= delta
 
 

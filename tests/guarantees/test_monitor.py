@@ -150,7 +150,7 @@ def test_overlapping_groups_at_the_boundary_ring_with_probability_at_most_delta(
     judge(rang, 400, 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_the_second_clock_the_mean_time_and_the_chance_by_t_are_kept(judge: Judge) -> None:
     rng, bets, every, streams = np.random.default_rng(72), _bets(XI), 300, 2000
     times = np.empty(streams)

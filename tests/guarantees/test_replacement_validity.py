@@ -193,7 +193,7 @@ def graded(rng: np.random.Generator, n: int, shift: float = 0.0) -> Any:
 
 
 def test_a_model_is_better_than_itself_in_at_most_delta_of_noisy_judgements(judge: Judge) -> None:
-    n, delta, runs = 200, 0.1, 1000
+    n, delta, runs = 200, 0.1, 400
     rng = np.random.default_rng(8)
 
     def passes(quality: Any) -> bool:

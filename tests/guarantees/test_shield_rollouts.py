@@ -18,6 +18,7 @@ Judge = Callable[[int, int, float], None]
 CALIBRATIONS, ROLLOUTS, DELTA, HORIZON, HAIR = 700, 24, 0.1, 40, 1e-9
 
 
+@pytest.mark.long
 def test_shields_certified_from_collected_rollouts_break_xi_with_probability_at_most_delta(
     judge: Judge,
 ) -> None:

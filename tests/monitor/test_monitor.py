@@ -55,7 +55,7 @@ def test_a_broken_claim_rings_and_a_kept_one_does_not(use: Use, clock: str) -> N
     assert alarm.evidence >= alarm.limit == monitor.limit
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rows_in_parts_ring_at_the_same_labels(use: Use, clock: str) -> None:
     rng = np.random.default_rng(3)
     rows = use.rows(3000, rng, True)

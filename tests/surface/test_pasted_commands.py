@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.products import standing_for
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/command-line.md")
@@ -55,7 +56,7 @@ def test_every_file_is_written_once(page: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", standing_for(PAGES, ["README.md"], rest="long"))
 def test_the_commands_of_a_page_work_in_order_in_one_folder(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

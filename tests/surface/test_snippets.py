@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 import pytest
+from tests.products import standing_for
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -68,8 +70,12 @@ def _as_shown(printed: str) -> str:
     return "\n".join(chain.from_iterable(lines))
 
 
-def _with_python(pages: list[Path]) -> list[Path]:
-    return [page for page in pages if page.exists() and any(_snippets(page))]
+TRAINING = ("your-network.md",)
+
+
+def _with_python(pages: list[Path]) -> list[Any]:
+    found = [page for page in pages if page.exists() and any(_snippets(page))]
+    return standing_for(found, [page for page in found if page.name not in TRAINING], rest="long")
 
 
 @pytest.mark.slow

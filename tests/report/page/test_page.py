@@ -368,7 +368,7 @@ def test_a_bundle_shows_its_claims_as_sections_of_their_own(tmp_path: Path) -> N
     assert "both: flag" in page.text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sixty_claims_have_a_page(tmp_path: Path) -> None:
     claims = {f"claim {n}": lambda delta: recall(delta=delta) for n in range(60)}
     bundle = certify_together(claims, delta=0.3)
