@@ -45,7 +45,7 @@ FILES: dict[str, Callable[[Table, Path], None]] = {
     "arrow": feather.write_feather,
 }
 SPARK = pytest.param("pyspark", marks=pytest.mark.long)
-IN_MEMORY = standing_for(FRAMES, ["pandas-nullable", "polars-lazy", "duckdb"], rest="long")
+IN_MEMORY = standing_for(FRAMES, ["pandas-nullable", "polars-lazy", "duckdb"])
 
 
 @pytest.fixture(params=[*IN_MEMORY, SPARK])

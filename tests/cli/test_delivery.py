@@ -205,7 +205,9 @@ UNWRITTEN = {
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path(FULL).exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("what", UNWRITTEN)
+@pytest.mark.parametrize(
+    "what", standing_for(UNWRITTEN, ["a refusal", "a page", "rows", "a tally"], rest="long")
+)
 def test_a_verdict_does_not_depend_on_its_file(folder: Path, what: str) -> None:
     arguments, code = UNWRITTEN[what]
     ended, errors = run(folder, *arguments, stdout=subprocess.DEVNULL)
@@ -333,7 +335,11 @@ def test_a_signal_in_the_middle_of_the_work_ends_it_in_order(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    standing_for(SIGNALS, [signal.SIGTERM], rest="long"),
+    ids=lambda number: number.name,
+)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
 def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(
     folder: Path, suffix: str, number: signal.Signals

@@ -70,10 +70,8 @@ def _small_and_large(run: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(len(clusters)) < np.where(np.repeat(sizes, sizes) == 9, 0.9, 1.0), clusters
 
 
-@pytest.mark.parametrize(
-    ("bound", "truth", "other"),
-    standing_for([(None, 0.95, 0.91), (9, 0.91, 0.95)], [(None, 0.95, 0.91)], rest="long"),
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("bound", "truth", "other"), [(None, 0.95, 0.91), (9, 0.91, 0.95)])
 def test_a_draw_speaks_of_clusters_and_with_a_bound_of_rows(
     bound: int | None, truth: float, other: float
 ) -> None:

@@ -232,6 +232,7 @@ def test_a_calibration_at_the_ends_of_its_intervals_rings_with_probability_at_mo
     judge(rang, 400, 0.1)
 
 
+@pytest.mark.long
 def test_counts_ring_with_probability_at_most_delta_and_an_order_made_up_nearly_always(
     judge: Judge,
 ) -> None:

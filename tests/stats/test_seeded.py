@@ -70,7 +70,6 @@ def test_both_verifiers_find_the_same_cells_of_larger_regions(seed: int) -> None
     standing_for(
         list(itertools.product((1, 4, 7, 20, 50, 100, 300), RATES[1:], (0.25, 0.05, 1e-3))),
         [(7, 0.3, 0.25), (50, 0.01, 0.05), (100, 0.05, 0.05)],
-        rest="long",
     ),
 )
 def test_the_size_is_at_most_delta_by_corners_and_by_a_fine_grid(

@@ -70,7 +70,8 @@ def _as_shown(printed: str) -> str:
     return "\n".join(chain.from_iterable(lines))
 
 
-TRAINING = ("your-network.md",)
+TRAINING = ("your-network.md", "shield.md", "cascade.md")
+"""Pages that train networks or run simulations."""
 
 
 def _with_python(pages: list[Path]) -> list[Any]:

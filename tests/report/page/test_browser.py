@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.products import standing_for
 from tests.report.page.conftest import (
     HOSTILE,
     abstention,
@@ -182,7 +183,7 @@ def test_no_words_of_a_figure_are_cut_off_or_overlap(
     assert count >= 11
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", standing_for(THEMES, ["light"], rest="long"))
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wider_than_the_screen(
     browser: Chrome, page: Path, small_page: Path, width: int, theme: str
