@@ -193,7 +193,7 @@ def test_a_collection_that_was_cut_off_pays_for_no_finished_answer_twice(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that kills")
-@pytest.mark.parametrize("step", ["collect", pytest.param("route", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", ["collect", pytest.param("route", marks=pytest.mark.long)])
 def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
     server: Server, run: Callable[..., int], tmp_path: Path, step: str
 ) -> None:
@@ -233,7 +233,7 @@ def test_a_process_that_is_killed_loses_the_requests_under_way_alone(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("retries", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("retries", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_on_a_day_on_which_most_fails_every_answer_is_in_the_file_and_paid_for_once(
     server: Server, run: Callable[..., int], tmp_path: Path, retries: int
 ) -> None:

@@ -186,7 +186,7 @@ def laws(n_exits: int) -> dict[str, Law]:
 
 
 LAWS = {n_exits: laws(n_exits) for n_exits in (2, 3)}
-NAMES = standing_for(LAWS[2], ["saturated, with many gains", "better at the top"], rest="long")
+NAMES = standing_for(LAWS[2], ["saturated, with many gains"], rest="long")
 
 
 @pytest.mark.parametrize("n_exits", standing_for([2, 3], [2], rest="long"))

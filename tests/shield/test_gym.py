@@ -12,7 +12,6 @@ from typing import Any, SupportsFloat
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.products import standing_for
 
 from pacbound import certify_shield
 from pacbound.errors import InvalidValueError
@@ -173,15 +172,8 @@ def vector(n: int, mode: AutoresetMode, *, shielded: bool = False) -> Any:
     return SyncVectorEnv([make] * n, autoreset_mode=mode)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "mode",
-    standing_for(
-        [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP],
-        [AutoresetMode.SAME_STEP],
-        rest="long",
-    ),
-)
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(
     mode: AutoresetMode,
 ) -> None:
