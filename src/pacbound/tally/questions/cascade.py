@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ from pacbound.tally.columns import (
 )
 from pacbound.tally.grades import Graded, not_preferred
 from pacbound.tally.grids import DifferenceGrid, DyadicGrid
-from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
+from pacbound.tally.questions.question import Comparison, Judged, Layout, RowColumn
 
 if TYPE_CHECKING:
     from pacbound.tally.classes import Evidence
@@ -107,7 +107,7 @@ WIDTH: Final = _LOST.shape[1] // 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class CascadeQuestion(Question):
+class CascadeQuestion(Comparison):
     """What each exit's answer does against the slow model's; the grid is finer where there is a
     single exit.
 
@@ -118,22 +118,14 @@ class CascadeQuestion(Question):
     (1, DyadicGrid(bits=16, digits=0), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
     """
 
+    held_against: ClassVar[int] = -1
+
     models: tuple[str, ...] = ()
 
     @property
     def exits(self) -> int:
         """The number of models before the slow one."""
         return len(self._slots("confidence"))
-
-    @property
-    def usual_scale(self) -> tuple[float, ...] | None:
-        """Preferences are wins, ties and losses, and so is a single column."""
-        return (0.0, 0.5, 1.0) if self._is_single else None
-
-    @property
-    def _is_single(self) -> bool:
-        """Whether one column says which answer is better."""
-        return "preferred" in self.slots or len(self._slots(QUALITY)) == 1
 
     @property
     def takes_losses(self) -> bool:
@@ -395,9 +387,6 @@ class CascadeQuestion(Question):
         outcomes = answers.checked(counts, "outcome")
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
         return self._counted_inside(rows, counts, cells, outcomes)
-
-    def _slots(self, role: str) -> list[str]:
-        return [slot for slot in self.slots if slot.startswith(role)]
 
 
 def preferred_quality(rows: Rows, known: Mapping[str, float]) -> Floats:

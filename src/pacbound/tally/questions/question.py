@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from unicodedata import decimal
 
 import numpy as np
@@ -237,6 +237,9 @@ class Question(ABC):
     (('safe', 'unsafe'), ['score', 'unsafe'])
     """
 
+    # The place of the model that others are held against.
+    held_against: ClassVar[int] = 0
+
     kind: str
     what: str
     columns: tuple[RowColumn, ...]
@@ -345,12 +348,12 @@ class Question(ABC):
 
     def refuse_one_model_twice(self, given: Mapping[str, Any]) -> None:
         """Raise if one column of a table is named for the model that others are held against, and
-        for one of these: they would never differ. In a cascade that is the last, else the first.
+        for one of these: they would never differ.
         """
         for role in ("prediction", QUALITY):
             names = given.get(role)
             if isinstance(names, list | tuple) and names:
-                against = names[-1 if "confidence" in given else 0]
+                against = names[self.held_against]
                 if names.count(against) > 1:
                     raise InvalidValueError(
                         f"{role} names {against!r} twice: expected a column for each model."
@@ -488,6 +491,25 @@ class Question(ABC):
             return judged
         names, places = rows.groups(counts, _GROUPS, _GROUPS)
         return replace(judged, groups=names, places=places)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Question):
+    """A question about answers of several models to the same rows."""
+
+    @property
+    def usual_scale(self) -> tuple[float, ...] | None:
+        """Preferences are wins, ties and losses, and so is a single column."""
+        return (0.0, 0.5, 1.0) if self._is_single else None
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether one column says which answer is better."""
+        return "preferred" in self.slots or len(self._slots(QUALITY)) == 1
+
+    def _slots(self, role: str) -> list[str]:
+        """The slots of a role, one for each model."""
+        return [slot for slot in self.slots if slot.startswith(f"{role} ")]
 
 
 def members_of(groups: Mapping[Any, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from pacbound.tally.questions.cascade import (
     preferred_quality,
     witness,
 )
-from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
+from pacbound.tally.questions.question import Comparison, Judged, Layout, RowColumn
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -88,7 +88,7 @@ MOST_CANDIDATES: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplacementQuestion(Question):
+class ReplacementQuestion(Comparison):
     """What each candidate's answer does against the old model's.
 
     Examples
@@ -104,16 +104,6 @@ class ReplacementQuestion(Question):
         return max(len(self._slots("prediction")), len(self._slots(QUALITY)), 2) - 1
 
     models: tuple[str, ...] = ()
-
-    @property
-    def usual_scale(self) -> tuple[float, ...] | None:
-        """Preferences are wins, ties and losses, and so is a single column."""
-        return (0.0, 0.5, 1.0) if self._is_single else None
-
-    @property
-    def _is_single(self) -> bool:
-        """Whether one column says which answer is better."""
-        return "preferred" in self.slots or len(self._slots(QUALITY)) == 1
 
     @property
     def cell_columns(self) -> int:
@@ -335,9 +325,6 @@ class ReplacementQuestion(Question):
             whole = np.all([codes != MISSING for codes in answers], axis=0)
             against = [codes[whole] for _, codes in ordered]
             witness(against, truth[whole], vocabulary, evidence)
-
-    def _slots(self, role: str) -> list[str]:
-        return [slot for slot in self.slots if slot.startswith(f"{role} ")]
 
 
 # Of graded rows: what becomes of them is in their cells.
